@@ -1,0 +1,33 @@
+package regie
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventType names what an event of the log tells (spec 10.2). Deltas of a running model call are not events: they are not
+// durable.
+type EventType string
+
+// The durable event types.
+const (
+	EventSession        EventType = "session" // created, renamed, forked
+	EventSessionState   EventType = "session_state"
+	EventMessage        EventType = "message"
+	EventMessagePending EventType = "message_pending"
+	EventRound          EventType = "round"       // started, stop requested, ended
+	EventToolCall       EventType = "tool_call"   // a call was proposed, or started
+	EventToolResult     EventType = "tool_result" // a call was settled
+	EventStreamReset    EventType = "stream_reset"
+	EventErased         EventType = "erased"
+)
+
+// Event is a row of a session's log, which is also its stream (spec 10.2, decision 15): the list, the stream and the audit
+// read the same rows.
+type Event struct {
+	SessionID ID              `json:"session_id"`
+	Seq       int64           `json:"seq"` // gapless, from 1 (invariant 6)
+	Type      EventType       `json:"type"`
+	Time      time.Time       `json:"time"`
+	Body      json.RawMessage `json:"data,omitempty"` // absent once erased
+}

@@ -1,0 +1,3 @@
+module github.com/regie-run/regie
+
+go 1.26.0

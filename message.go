@@ -1,0 +1,216 @@
+package regie
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Sender is who a message comes from (spec 2.2).
+type Sender string
+
+// The senders.
+const (
+	SenderUser   Sender = "USER"
+	SenderAI     Sender = "AI"
+	SenderSystem Sender = "SYSTEM"
+)
+
+// Variant says which one of the content fields of a message is filled (spec 2.2).
+type Variant string
+
+// The variants.
+const (
+	VariantRich   Variant = "rich"   // an enriched user message
+	VariantText   Variant = "text"   // typed text, the answer to a module, post text
+	VariantAI     Variant = "ai"     // a model reply
+	VariantSystem Variant = "system" // results and notices of the system
+)
+
+// SystemType is the type of a system message (spec 2.2, decisions 13 and 16).
+type SystemType string
+
+// The system message types.
+const (
+	SystemDataAdded              SystemType = "DATA_ADDED"
+	SystemActionsExecuted        SystemType = "ACTIONS_EXECUTED"
+	SystemLimitReached           SystemType = "LIMIT_REACHED"
+	SystemFormatError            SystemType = "FORMAT_ERROR"
+	SystemCompleteRefused        SystemType = "COMPLETE_REFUSED"
+	SystemValidationCancelled    SystemType = "VALIDATION_CANCELLED"
+	SystemCommunicationCancelled SystemType = "COMMUNICATION_CANCELLED"
+	SystemTaskResult             SystemType = "TASK_RESULT"
+	SystemContextSummary         SystemType = "CONTEXT_SUMMARY"
+	SystemUndone                 SystemType = "UNDONE"
+	SystemNetworkError           SystemType = "NETWORK_ERROR"   // audit only, never in a prompt
+	SystemSessionTimeout         SystemType = "SESSION_TIMEOUT" // audit only, never in a prompt
+)
+
+// InPrompt reports whether messages of this type are part of the thread that a model reads (spec 2.2).
+func (t SystemType) InPrompt() bool {
+	return t != SystemNetworkError && t != SystemSessionTimeout
+}
+
+// AuthorKind says what wrote a message (decision 45).
+type AuthorKind string
+
+// The author kinds.
+const (
+	AuthorUser      AuthorKind = "user"
+	AuthorAgent     AuthorKind = "agent"
+	AuthorComponent AuthorKind = "component"
+	AuthorTask      AuthorKind = "task"
+)
+
+// Author is who wrote a message: a user's id, an agent's name with its model, a component's name, a task's id (decision 45).
+type Author struct {
+	Kind  AuthorKind `json:"kind"`
+	ID    string     `json:"id"`
+	Model string     `json:"model,omitempty"`
+}
+
+// PartType is the type of a part of a canonical turn (decision 7).
+type PartType string
+
+// The part types.
+const (
+	PartText     PartType = "text"
+	PartThinking PartType = "thinking"
+	PartCall     PartType = "call"
+	PartMedia    PartType = "media"
+)
+
+// Part is one piece of the canonical turn, in the order in which the model produced it (decision 7).
+type Part struct {
+	Type PartType `json:"type"`
+	Text string   `json:"text,omitempty"`
+	// Provider and Opaque carry a thinking part's provider data (signature, encrypted reasoning), replayed only to the same
+	// provider.
+	Provider string          `json:"provider,omitempty"`
+	Opaque   json.RawMessage `json:"opaque,omitempty"`
+	// CallID points to the call row that owns arguments and result.
+	CallID ID `json:"call_id,omitzero"`
+	// Media is an attachment shown at this place.
+	Media *Attachment `json:"media,omitempty"`
+}
+
+// Attachment is a blob with a name and a type inside a message (decision 18).
+type Attachment struct {
+	Blob      Hash   `json:"blob"`
+	MediaType string `json:"media_type"`
+	Name      string `json:"name"`
+	Size      int64  `json:"size"` // bytes
+}
+
+// Segment is one piece of an enriched user message: text, an attachment, or an enrichment block (spec 2.2, 7.3).
+type Segment struct {
+	Text       string          `json:"text,omitempty"`
+	Attachment *Attachment     `json:"attachment,omitempty"`
+	Enrichment json.RawMessage `json:"enrichment,omitempty"`
+}
+
+// AIReply is a model's reply: the canonical turn and, in the JSON dialect, the fields that have no native form (decision 7).
+type AIReply struct {
+	Parts []Part `json:"parts"`
+	// StopReason is the provider's own word.
+	StopReason string `json:"stop_reason,omitempty"`
+	// Verbatim is what the model wrote, kept where the parts do not say it all (JSON dialect, unreadable replies).
+	Verbatim string `json:"verbatim,omitempty"`
+}
+
+// Text returns the reply's visible text: its text parts, joined.
+func (r *AIReply) Text() string {
+	var text string
+	for _, part := range r.Parts {
+		if part.Type == PartText {
+			text += part.Text
+		}
+	}
+	return text
+}
+
+// SystemContent is the content of a system message. Results are not repeated here: CallIDs name the call rows that own them
+// (decision 7).
+type SystemContent struct {
+	Type    SystemType `json:"type"`
+	CallIDs []ID       `json:"call_ids,omitempty"`
+	Summary string     `json:"summary,omitempty"`
+}
+
+// Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3).
+type Usage struct {
+	Input         int64 `json:"input"`
+	Output        int64 `json:"output"`
+	CacheCreation int64 `json:"cache_creation,omitempty"`
+	CacheRead     int64 `json:"cache_read,omitempty"`
+	Reasoning     int64 `json:"reasoning,omitempty"`
+}
+
+// Message is the one unified record (spec 2.2). Its JSON form is the body of its log event; seq, session and time stand in the
+// event around it.
+type Message struct {
+	ID        ID        `json:"id"`
+	SessionID ID        `json:"-"`
+	Seq       int64     `json:"-"` // position in the session's log; 0 while pending (decision 10)
+	Time      time.Time `json:"-"`
+	Sender    Sender    `json:"sender"`
+	Author    Author    `json:"author"`
+	// ClientID makes a retried submission add nothing (spec 2.3).
+	ClientID string `json:"client_message_id,omitempty"`
+	RoundID  ID     `json:"round_id,omitzero"`
+	Exchange int    `json:"exchange,omitempty"`
+
+	Rich   []Segment      `json:"rich_content,omitempty"`
+	Text   string         `json:"text_content,omitempty"`
+	AI     *AIReply       `json:"ai_message_json,omitempty"`
+	System *SystemContent `json:"system_message,omitempty"`
+
+	ExecutionMetadata json.RawMessage `json:"execution_metadata,omitempty"`
+	ExcludeFromPrompt bool            `json:"exclude_from_prompt,omitempty"`
+	Usage             *Usage          `json:"usage,omitempty"`
+	TraceID           string          `json:"trace_id,omitempty"`
+}
+
+// Variant returns which content field is filled, or CodeBadRequest where not exactly one is, or where the sender may not fill
+// it (spec 2.2).
+func (m *Message) Variant() (Variant, error) {
+	var filled []Variant
+	if len(m.Rich) > 0 {
+		filled = append(filled, VariantRich)
+	}
+	if m.Text != "" {
+		filled = append(filled, VariantText)
+	}
+	if m.AI != nil {
+		filled = append(filled, VariantAI)
+	}
+	if m.System != nil {
+		filled = append(filled, VariantSystem)
+	}
+	if len(filled) != 1 {
+		return "", Errorf(CodeBadRequest, "a message has exactly one content, this one has %d: fill one of rich_content, text_content, ai_message_json, system_message", len(filled))
+	}
+	legal := map[Variant][]Sender{
+		VariantRich: {SenderUser}, VariantText: {SenderUser, SenderAI},
+		VariantAI: {SenderAI}, VariantSystem: {SenderSystem},
+	}
+	for _, sender := range legal[filled[0]] {
+		if m.Sender == sender {
+			return filled[0], nil
+		}
+	}
+	return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
+}
+
+// CallIDs returns the calls that the message proposes, in order.
+func (m *Message) CallIDs() []ID {
+	if m.AI == nil {
+		return nil
+	}
+	var ids []ID
+	for _, part := range m.AI.Parts {
+		if part.Type == PartCall {
+			ids = append(ids, part.CallID)
+		}
+	}
+	return ids
+}

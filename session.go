@@ -1,0 +1,84 @@
+package regie
+
+import "time"
+
+// SessionType says what a session is for (spec 1, decision 22).
+type SessionType string
+
+// The session types.
+const (
+	SessionChat       SessionType = "CHAT"
+	SessionSeed       SessionType = "SEED" // an automation's template: never run
+	SessionAutomation SessionType = "AUTOMATION"
+	SessionSubagent   SessionType = "SUBAGENT" // a child session, never listed as a chat
+)
+
+// SessionState is derived from the session's round, waits and flags and stored in the same transaction (decision 12).
+type SessionState string
+
+// The session states, in the order of decision 12: the first that applies is the state.
+const (
+	SessionClosed            SessionState = "CLOSED"
+	SessionPaused            SessionState = "PAUSED"
+	SessionActive            SessionState = "ACTIVE"
+	SessionQueued            SessionState = "QUEUED"
+	SessionWaitingValidation SessionState = "WAITING_VALIDATION"
+	SessionWaitingResponse   SessionState = "WAITING_RESPONSE"
+	SessionWaitingNetwork    SessionState = "WAITING_NETWORK"
+	SessionWaitingTask       SessionState = "WAITING_TASK"
+	SessionIdle              SessionState = "IDLE"
+)
+
+// SessionEnd says why a session was closed; it is set only at CLOSED (decisions 3 and 44).
+type SessionEnd string
+
+// The session end reasons.
+const (
+	SessionCompleted SessionEnd = "COMPLETED"
+	SessionTimeout   SessionEnd = "TIMEOUT"
+	SessionError     SessionEnd = "ERROR"
+	SessionCancelled SessionEnd = "CANCELLED"
+)
+
+// Workspace is the boundary of tenancy and data (spec 1): a project directory, a company, a household.
+type Workspace struct {
+	ID   ID     `json:"id"`
+	Name string `json:"name"`
+	// Root is the absolute path of the directory that the files toolkit is confined to; empty for a workspace without files.
+	Root string `json:"root,omitempty"`
+	// FoundBy says how Root was detected: "regie", "git", "directory" (spec 8.1).
+	FoundBy   string    `json:"found_by,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// User is a person with credentials. The embedded default has exactly one (spec 11.2).
+type User struct {
+	ID        ID        `json:"id"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Session is one thread of messages in a workspace (spec 2.1).
+type Session struct {
+	ID           ID           `json:"id"`
+	WorkspaceID  ID           `json:"workspace_id"`
+	UserID       ID           `json:"user_id"` // the owner
+	Agent        string       `json:"agent"`
+	Name         string       `json:"name"`
+	Type         SessionType  `json:"type"`
+	Provider     string       `json:"provider_id"`
+	Model        string       `json:"model"`
+	State        SessionState `json:"state"`
+	EndReason    SessionEnd   `json:"end_reason,omitempty"`
+	CreatedAt    time.Time    `json:"created_at"`
+	LastActivity time.Time    `json:"last_activity"`
+	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
+	Epoch int64 `json:"epoch"`
+}
+
+// ReadMark is how far a user has read a session. The client advances it, delivery never does (decision 45).
+type ReadMark struct {
+	UserID    ID    `json:"user_id"`
+	SessionID ID    `json:"session_id"`
+	Seq       int64 `json:"read_seq"`
+}

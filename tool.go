@@ -1,0 +1,32 @@
+package regie
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Risk says when an action asks (spec 4.2).
+type Risk string
+
+// The risks.
+const (
+	RiskInternal Risk = "internal" // confirm writes and deletes only
+	RiskExternal Risk = "external" // always confirm
+)
+
+// ToolDefinition describes a tool to the model and to the pipeline (spec 4.2).
+type ToolDefinition struct {
+	// Name is the canonical name, toolkit.operation (decision 27).
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"` // JSON Schema
+	Kind        CallKind        `json:"kind"`
+	Class       EffectClass     `json:"class"`
+	Risk        Risk            `json:"risk"`
+	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
+	ParallelSafe bool `json:"parallel_safe"`
+	// Timeout bounds one attempt; zero means 10 s (spec 4.3).
+	Timeout time.Duration `json:"-"`
+	// MaxResult bounds what the model sees of a result, in bytes; zero means 32 KiB. The whole is kept in the store.
+	MaxResult int `json:"-"`
+}
