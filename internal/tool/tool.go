@@ -1,5 +1,3 @@
-// Package tool holds the registry of tools and the one place where a tool is prepared, run and probed (spec 4.2, 4.3): with its
-// timeout, and with a panic turned into a failed result. It stores nothing; the engine does.
 package tool
 
 import (

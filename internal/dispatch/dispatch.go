@@ -1,0 +1,220 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Store is what dispatch needs of a store beside what the engine needs.
+type Store interface {
+	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
+	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
+	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
+	Resume(ctx context.Context, round regie.ID) error
+	Orphans(ctx context.Context) ([]store.Orphan, error)
+	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
+	Round(ctx context.Context, id regie.ID) (regie.Round, error)
+	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
+}
+
+// Dispatcher runs rounds in this process. Its methods may be called from any goroutine.
+type Dispatcher struct {
+	store  Store
+	engine *engine.Engine
+	holder string // names this process in leases
+	log    *slog.Logger
+	hub    *Hub
+
+	base    context.Context
+	cancel  context.CancelCauseFunc
+	mu      sync.Mutex
+	closed  bool
+	running map[regie.ID]*holding // by round
+	wg      sync.WaitGroup
+}
+
+// holding is a round that runs here.
+type holding struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	err    error
+}
+
+// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them.
+func New(s Store, e *engine.Engine, hub *Hub, holder string, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{store: s, engine: e, hub: hub, holder: holder, log: log, running: map[regie.ID]*holding{}}
+	d.base, d.cancel = context.WithCancelCause(context.Background())
+	return d
+}
+
+// Start resumes every orphan (decision 25) and returns their rounds. It is called once, under the engine lock.
+func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
+	orphans, err := d.store.Orphans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rounds []regie.ID
+	for _, orphan := range orphans {
+		if err := d.take(ctx, orphan.RoundID); err != nil {
+			d.log.Error("an interrupted run could not be resumed", "round", orphan.RoundID.String(), "error", err)
+			continue
+		}
+		rounds = append(rounds, orphan.RoundID)
+	}
+	return rounds, nil
+}
+
+// Submit stores a message and runs the round that it starts.
+func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
+	in.Holder = d.holder
+	fault.Point(fault.SubmitBefore)
+	accepted, err := d.store.Submit(ctx, in)
+	if err != nil || accepted.Duplicate {
+		return accepted, err
+	}
+	fault.Point(fault.SubmitAfter)
+	session, workspace, err := d.store.Session(ctx, in.SessionID)
+	if err != nil {
+		return accepted, err
+	}
+	round, err := d.store.Round(ctx, accepted.RoundID)
+	if err != nil {
+		return accepted, err
+	}
+	return accepted, d.run(store.Claimed{
+		Fence: accepted.Fence, Session: session, Workspace: workspace, Round: round,
+		Exchange: regie.Exchange{
+			RoundID: round.ID, Number: 1, Reason: regie.ExchangeStart, State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
+		},
+	})
+}
+
+// take claims a round that nobody holds and runs it.
+func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
+	d.mu.Lock()
+	_, here := d.running[round]
+	d.mu.Unlock()
+	if here {
+		return nil
+	}
+	claimed, err := d.store.Claim(ctx, round, d.holder)
+	if err != nil {
+		return err
+	}
+	fault.Point(fault.ClaimAfter)
+	return d.run(claimed)
+}
+
+// run starts the round's goroutine.
+func (d *Dispatcher) run(claimed store.Claimed) error {
+	ctx, cancel := context.WithCancelCause(d.base)
+	h := &holding{cancel: cancel, done: make(chan struct{})}
+	id := claimed.Round.ID
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		cancel(nil)
+		return regie.Errorf(regie.CodeConflict, "the engine is shutting down: the run is stored and goes on with the next engine")
+	}
+	d.running[id] = h
+	d.wg.Add(1)
+	d.mu.Unlock()
+	go func() {
+		defer d.wg.Done()
+		defer cancel(nil)
+		err := d.engine.Run(ctx, claimed)
+		if err != nil && !errors.Is(err, engine.ErrShutdown) {
+			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(err)), "error", err)
+		}
+		d.mu.Lock()
+		delete(d.running, id)
+		d.mu.Unlock()
+		h.err = err
+		close(h.done)
+		d.hub.Commit(claimed.Session.ID, 0) // wakes the streams that wait for the end of this round
+	}()
+	return nil
+}
+
+// Wait returns when the round no longer runs here: nil where it ended or was paused, or the error that stopped it. It returns at
+// once for a round that does not run here.
+func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
+	d.mu.Lock()
+	h := d.running[round]
+	d.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	select {
+	case <-h.done:
+		return h.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable; the round ends soon after.
+func (d *Dispatcher) Interrupt(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopInterrupt)
+}
+
+// Pause keeps anything new of a round from starting, until Resume (decision 6).
+func (d *Dispatcher) Pause(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopPause)
+}
+
+func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
+	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	h := d.running[round]
+	d.mu.Unlock()
+	if h != nil {
+		h.cancel(engine.Stopped{Word: word})
+		return nil
+	}
+	if word == regie.StopPause {
+		return nil
+	}
+	// Nobody holds the round, so nobody would obey: it is taken up to be ended.
+	now, err := d.store.Round(ctx, round)
+	if err != nil || now.State != regie.RoundRunning {
+		return err
+	}
+	return d.take(ctx, round)
+}
+
+// Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
+func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
+	now, err := d.store.Round(ctx, round)
+	if err != nil || now.State != regie.RoundRunning {
+		return err
+	}
+	// A pause may still be on its way through the round: it is obeyed first.
+	if now.Stop == regie.StopPause {
+		if err := d.Wait(ctx, round); err != nil {
+			return err
+		}
+	}
+	if err := d.store.Resume(ctx, round); err != nil {
+		return err
+	}
+	return d.take(ctx, round)
+}
+
+// Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. It waits.
+func (d *Dispatcher) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cancel(engine.ErrShutdown)
+	d.wg.Wait()
+}

@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// maxParallel bounds the queries of one batch that run side by side (spec 4.3).
+const maxParallel = 8
+
+// runCalls is phase CALLS: it settles the batch in its order. Queries run side by side; an action runs alone, after the commit of
+// its intent; each commit carries the result before and the intent after it (decision 4).
+func (r *run) runCalls(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil {
+			return r.suspend(ctx)
+		}
+		next := r.nextOpen()
+		if next < 0 {
+			return r.finishBatch()
+		}
+		call := &r.calls[next]
+		var err error
+		switch {
+		case call.State == regie.CallStarted && r.resumed:
+			fault.Point(fault.RecoverBefore)
+			r.recoverCall(ctx, call)
+			fault.Point(fault.RecoverAfter)
+			r.unsaved = append(r.unsaved, next)
+		case call.State == regie.CallStarted:
+			r.runAction(ctx, call)
+			r.unsaved = append(r.unsaved, next)
+		case call.Kind == regie.KindQuery:
+			// A result of an action is safe before anything else runs.
+			if err = r.saveActions(); err == nil {
+				r.runQueries(ctx, next)
+			}
+		default:
+			err = r.startAction(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) nextOpen() int {
+	for i := range r.calls {
+		if !r.calls[i].State.Settled() {
+			return i
+		}
+	}
+	return -1
+}
+
+// startAction commits the results in hand with the intent of the next action.
+func (r *run) startAction(ctx context.Context) error {
+	if r.outcomeUnknown() {
+		r.skipAfterUnknown()
+		return nil
+	}
+	open := openCalls(r.calls)
+	started, err := r.startNext(ctx, r.calls)
+	if err != nil {
+		return err
+	}
+	for _, i := range open { // those that could not be prepared
+		if r.calls[i].State.Settled() {
+			r.unsaved = append(r.unsaved, i)
+		}
+	}
+	if started == nil {
+		return nil
+	}
+	if fault.Bug(fault.BugEffectBeforeIntent) {
+		r.runAction(ctx, started)
+		started.State = regie.CallStarted
+	}
+	if fault.Bug(fault.BugResultFirst) {
+		return r.resultFirst(ctx, started)
+	}
+	fault.Point(fault.IntentBefore)
+	if err := r.commitCalls(started); err != nil {
+		started.State = regie.CallProposed // the store refused the intent: nothing has started
+		return err
+	}
+	fault.Point(fault.IntentAfter)
+	return nil
+}
+
+// resultFirst is a seeded bug (spec 12.3): it exists only in builds with fault points.
+func (r *run) resultFirst(ctx context.Context, started *regie.Call) error {
+	if err := r.commitCalls(started); err != nil {
+		return err
+	}
+	settle(started, regie.CallSucceeded, "done", nil)
+	r.unsaved = append(r.unsaved, started.Ordinal)
+	if err := r.save(); err != nil {
+		return err
+	}
+	target, inv := r.invocation(started)
+	tool.Run(ctx, target, inv)
+	return nil
+}
+
+// commitCalls stores the results in hand and, where one is given, the intent of the next action.
+func (r *run) commitCalls(start *regie.Call) error {
+	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Start: start})
+	if err == nil {
+		r.unsaved, r.resumed = r.unsaved[:0], false
+	}
+	return err
+}
+
+// skipAfterUnknown settles the actions after one whose outcome is not known: they were planned on its success (decision 5).
+func (r *run) skipAfterUnknown() {
+	for i := range r.calls {
+		call := &r.calls[i]
+		if !call.State.Settled() && call.Kind == regie.KindAction && call.State != regie.CallStarted {
+			notRun(call, regie.NotRunInterrupted, regie.CallError{
+				Code: regie.CodeOutcomeUnknown, Message: "not run: the outcome of an earlier action of this batch is not known; verify that one first", Retryable: true,
+			})
+			r.unsaved = append(r.unsaved, i)
+		}
+	}
+}
+
+func (r *run) outcomeUnknown() bool {
+	for i := range r.calls {
+		if r.calls[i].State == regie.CallUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// runAction performs an action whose intent is stored.
+func (r *run) runAction(ctx context.Context, call *regie.Call) {
+	target, inv := r.invocation(call)
+	if target == nil { // it was there a moment ago, when its intent was made
+		settle(call, regie.CallUnknown, "", unknownOutcome("the tool went away while it was being started"))
+		return
+	}
+	r.take(call, tool.Run(ctx, target, inv))
+	fault.Point(fault.EffectAfter)
+}
+
+// take brings a tool's outcome into its call.
+func (r *run) take(call *regie.Call, outcome tool.Outcome) {
+	settle(call, outcome.State, outcome.Result, outcome.Error)
+	call.DurationUS = outcome.Duration.Microseconds()
+	if outcome.Whole == "" {
+		return
+	}
+	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is still the result.
+	if hash, err := r.cfg.Store.PutBlob(r.commit, []byte(outcome.Whole)); err == nil {
+		call.ResultBlob = hash
+	}
+}
+
+// runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours beside it (decision 23).
+func (r *run) runQueries(ctx context.Context, first int) {
+	last := first
+	for parallelSafe(r, first) && last+1 < len(r.calls) && r.calls[last+1].State == regie.CallProposed &&
+		r.calls[last+1].Kind == regie.KindQuery && parallelSafe(r, last+1) {
+		last++
+	}
+	if first == last {
+		r.runQuery(ctx, &r.calls[first])
+	} else {
+		var group sync.WaitGroup
+		free := make(chan struct{}, maxParallel)
+		for i := first; i <= last; i++ {
+			free <- struct{}{}
+			group.Go(func() {
+				r.runQuery(ctx, &r.calls[i])
+				<-free
+			})
+		}
+		group.Wait()
+	}
+	for i := first; i <= last; i++ {
+		if r.calls[i].State.Settled() {
+			r.unsaved = append(r.unsaved, i)
+		}
+	}
+	fault.Point(fault.QueriesAfter)
+}
+
+func parallelSafe(r *run, i int) bool {
+	target, _, ok := r.cfg.Tools.Lookup(r.calls[i].Tool)
+	return ok && target.Definition().ParallelSafe
+}
+
+// runQuery performs one query. A query that was cut by a stop or a shutdown stays open: it is repeated at will.
+func (r *run) runQuery(ctx context.Context, call *regie.Call) {
+	target, inv := r.invocation(call)
+	if target == nil {
+		notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
+		return
+	}
+	outcome := tool.Run(ctx, target, inv)
+	if ctx.Err() != nil && outcome.State != regie.CallSucceeded {
+		return
+	}
+	r.take(call, outcome)
+	call.Attempts++
+}
+
+// saveActions commits results that include an action's, in the middle of a batch.
+func (r *run) saveActions() error {
+	for _, i := range r.unsaved {
+		if r.calls[i].Kind == regie.KindAction {
+			return r.save()
+		}
+	}
+	return nil
+}
+
+// save commits the results in hand, if there are any.
+func (r *run) save() error {
+	if len(r.unsaved) == 0 {
+		return nil
+	}
+	err := r.commitCalls(nil)
+	if err == nil {
+		fault.Point(fault.ResultAfter)
+	}
+	return err
+}
+
+// suspend stops working on a batch because the context ended. What was done is stored; where a person's word keeps it from being
+// stored here, it is stored with the end of the round (decision 6).
+func (r *run) suspend(ctx context.Context) error {
+	word, _ := r.stopWord(ctx)
+	if word == regie.StopInterrupt || word == regie.StopStop {
+		return nil
+	}
+	return r.save()
+}
+
+// finishBatch commits the last results with the message that brings them to the model, and what follows (decision 4).
+func (r *run) finishBatch() error {
+	message, advance := r.closing(r.calls, r.round.Counters)
+	fault.Point(fault.SettledBefore)
+	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &advance,
+	})
+	if err != nil {
+		return err
+	}
+	fault.Point(fault.SettledAfter)
+	r.unsaved, r.resumed = r.unsaved[:0], false
+	r.closeBatch(message)
+	return r.moved(nil, advance)
+}
+
+// closing is what follows a settled batch: back to the model, or the end at a limit.
+func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
+	counters, limit := afterBatch(counters, r.round.Limits, calls)
+	if limit != "" {
+		message := r.system(regie.SystemLimitReached, limitNote(limit, 0))
+		message.System.CallIDs = ids(calls)
+		return message, r.ended(counters, regie.EndLimit, limit)
+	}
+	return r.results(calls, ""), r.nextModel(counters)
+}
+
+// results is the message that brings a batch's results to the model (decision 41).
+func (r *run) results(calls []regie.Call, note string) *regie.Message {
+	kind := regie.SystemDataAdded
+	if hasAction(calls) {
+		kind = regie.SystemActionsExecuted
+	}
+	message := r.system(kind, note)
+	message.System.CallIDs = ids(calls)
+	return message
+}
+
+func (r *run) pick(indexes []int) []regie.Call {
+	out := make([]regie.Call, 0, len(indexes))
+	for _, i := range indexes {
+		out = append(out, r.calls[i])
+	}
+	return out
+}
+
+func openCalls(calls []regie.Call) []int {
+	var out []int
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			out = append(out, i)
+		}
+	}
+	return out
+}

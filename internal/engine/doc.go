@@ -1,0 +1,15 @@
+// Package engine runs one round: a persisted state machine (spec 3.1). Each phase is a method that ends in one store transition,
+// so that any process can go on with the round from where it stands, and nothing is relied on that is not stored.
+//
+//	engine.go   what the engine needs, and Run
+//	round.go    the loop
+//	model.go    phase MODEL: the model call, its attempts
+//	plan.go     from a reply to calls: what may run, what is refused, what starts first
+//	calls.go    phase CALLS: queries side by side, actions one by one, intent before effect
+//	recover.go  what becomes of a call that was started by a process that died
+//	stop.go     interrupt, pause, stop
+//	limits.go   the counters, pure
+//	thread.go   the thread for the model, rebuilt from the store, its bytes kept while the round runs
+//
+// Run works on its caller's goroutine. It starts goroutines only for neighbouring queries of one batch and waits for all of them.
+package engine

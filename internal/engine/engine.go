@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// Store is what the engine needs of a store: one transition for each step of a round, and the thread.
+type Store interface {
+	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error
+	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error
+	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error
+	Release(ctx context.Context, fence store.Fence) error
+	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
+	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
+	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
+}
+
+// Config sets up an Engine. Store, Providers and Tools are required.
+type Config struct {
+	Store Store
+	// Providers returns a configured provider by its name.
+	Providers func(name string) (provider.Provider, error)
+	Tools     *tool.Registry
+	// MaxOutput is the bound of a reply in tokens; zero means 8,192.
+	MaxOutput int
+	// Attempts bounds the tries of one model call (spec 3.6); zero means 3.
+	Attempts int
+	// Backoff says how long to wait before a try, from the second on; nil means exponential with jitter from 500 ms.
+	Backoff func(try int, wish time.Duration) time.Duration
+	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
+	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
+}
+
+// Engine runs rounds. Its methods may be called from any goroutine; a round is run by one at a time, which the fence sees to.
+type Engine struct {
+	cfg Config
+}
+
+// New returns an engine.
+func New(cfg Config) *Engine {
+	if cfg.MaxOutput == 0 {
+		cfg.MaxOutput = 8192
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = 3
+	}
+	if cfg.Backoff == nil {
+		cfg.Backoff = backoff
+	}
+	return &Engine{cfg: cfg}
+}
+
+// Stopped is the cause with which a running round's context is cancelled when a person stops it. The word is stored before.
+type Stopped struct{ Word regie.StopRequest }
+
+// Error implements error.
+func (s Stopped) Error() string { return "stopped: " + string(s.Word) }
+
+// ErrShutdown is the cause with which a round's context is cancelled when its process ends: the round stays as it is stored.
+var ErrShutdown = errors.New("the process is shutting down")
+
+// Run goes on with a claimed round until it ends, is paused, or ctx is cancelled. It returns nil where the round ended or was
+// paused, the cause where ctx was cancelled for another reason than Stopped, and CodeStale where another holder took over. Any
+// other error is one of the store or of the configuration; the round stays as it is stored.
+func (e *Engine) Run(ctx context.Context, claimed store.Claimed) error {
+	r := &run{
+		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
+		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
+		commit: context.WithoutCancel(ctx), resumed: claimed.Resumed,
+	}
+	if err := r.readPolicy(); err != nil {
+		return err
+	}
+	return r.loop(ctx)
+}
+
+// run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.
+type run struct {
+	*Engine
+	fence     store.Fence
+	session   regie.Session
+	workspace regie.Workspace
+	round     regie.Round
+	exchange  regie.Exchange
+	reply     *regie.Message // of the current exchange
+	calls     []regie.Call   // of the current exchange
+	policy    approval.Policy
+	thread    thread
+	// commit is the context of store transitions: a step that has begun to be stored is not cut by a stop.
+	commit context.Context
+	// resumed says that another process may have sent the open model call, or started the started call.
+	resumed bool
+	// unsaved are the calls of the batch that are settled here and not yet stored.
+	unsaved []int
+	parked  bool // released without having ended
+}

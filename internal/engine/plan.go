@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// plan turns a reply into its message and its calls. A call that cannot run is settled at once, so that each has exactly one
+// result whatever the model wrote (invariant 4).
+func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
+	message := regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: r.round.Agent, Model: r.round.Model},
+		Exchange: r.exchange.Number, TraceID: r.round.TraceID, Usage: &reply.Usage, AI: &regie.AIReply{StopReason: reply.StopReason},
+	}
+	var calls []regie.Call
+	first := map[regie.Hash]regie.ID{} // by signature, in this batch
+	used := map[string]struct{}{}      // provider ids of this batch
+	for _, part := range reply.Parts {
+		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
+		if part.Type == regie.PartCall {
+			call := r.propose(part.Call, len(calls), message.ID, used)
+			if call.State == regie.CallProposed {
+				if earlier, ok := first[call.Signature]; ok {
+					call.DuplicateOf = earlier
+					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{Code: "DUPLICATE_IN_BATCH", Message: "the same call stands earlier in this reply: see its result"})
+				} else {
+					first[call.Signature] = call.ID
+				}
+			}
+			stored.CallID = call.ID
+			calls = append(calls, call)
+		}
+		message.AI.Parts = append(message.AI.Parts, stored)
+	}
+	return message, calls
+}
+
+// propose makes the row of one call and says at once why it cannot run, if it cannot.
+func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used map[string]struct{}) regie.Call {
+	checked := r.cfg.Tools.Check(wire.Name, wire.Arguments)
+	call := regie.Call{
+		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, Ordinal: ordinal, MessageID: message,
+		Origin: regie.OriginModel, Tool: checked.Name, ProviderCallID: wire.ID, Kind: regie.KindAction, Class: regie.ClassOnce,
+		Signature: checked.Signature, Arguments: wire.Arguments, State: regie.CallProposed,
+	}
+	if _, repeats := r.thread.callIDs[wire.ID]; repeats || wire.ID == "" {
+		call.ProviderCallID = "call_" + call.ID.String()
+	}
+	if _, repeats := used[wire.ID]; repeats {
+		call.ProviderCallID = "call_" + call.ID.String()
+	}
+	used[call.ProviderCallID] = struct{}{}
+	if checked.Tool != nil {
+		definition := checked.Tool.Definition()
+		call.Kind, call.Class, call.Definition = definition.Kind, definition.Class, checked.Definition
+	}
+	switch {
+	case ordinal >= r.round.Limits.CallsInReply:
+		notRun(&call, regie.NotRunOverLimit, regie.CallError{
+			Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls in one reply; propose it again in the next one", r.round.Limits.CallsInReply), Retryable: true,
+		})
+	case checked.Error != nil:
+		notRun(&call, checked.NotRun, *checked.Error)
+	case approval.Decide(r.policy, call.Tool, call.Kind) != approval.Allow:
+		notRun(&call, regie.NotRunDenied, regie.CallError{
+			Code: "APPROVAL_NEEDED", Message: "this action needs a person's approval and nobody can be asked in this run", Hint: "tell the person what you would have done; the run can be started again with this tool allowed",
+		})
+	}
+	return call
+}
+
+// policyFails reports whether the run is to end at the first action that would need an approval.
+func (r *run) policyFails(calls []regie.Call) bool {
+	if r.policy.OnApproval != approval.FailRun {
+		return false
+	}
+	for i := range calls {
+		if calls[i].NotRun == regie.NotRunDenied {
+			return true
+		}
+	}
+	return false
+}
+
+// startNext prepares the next call of the batch if it is an action: with its intent it becomes STARTED, a failure to prepare
+// settles it and the next one is looked at. It returns the started call, or nil where a query comes next or nothing is left.
+func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, error) {
+	for i := range calls {
+		call := &calls[i]
+		if call.State.Settled() {
+			continue
+		}
+		if call.Kind == regie.KindQuery {
+			return nil, nil
+		}
+		if call.State == regie.CallStarted {
+			return nil, regie.Errorf(regie.CodeInternal, "a started call stands before the next one")
+		}
+		target, inv := r.invocation(call)
+		if target == nil {
+			notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
+			continue
+		}
+		intent, problem := tool.Prepare(ctx, target, inv)
+		if ctx.Err() != nil {
+			return nil, nil // stopped while preparing: nothing has started
+		}
+		if problem != nil {
+			settle(call, regie.CallFailed, "", problem)
+			continue
+		}
+		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent, time.Now().UTC(), call.Attempts+1
+		return call, nil
+	}
+	return nil, nil
+}
+
+// invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is not the one that was judged
+// (decision 20).
+func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
+	target, definition, ok := r.cfg.Tools.Lookup(call.Tool)
+	if !ok || definition != call.Definition {
+		return nil, nil
+	}
+	arguments := json.RawMessage(call.Arguments)
+	if len(call.Executed) > 0 {
+		arguments = call.Executed
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	return target, &tool.Invocation{
+		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: arguments, Intent: call.Intent,
+	}
+}
+
+// refuse settles every open call of a batch without running it.
+func refuse(calls []regie.Call, code regie.NotRunCode, why string) {
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			notRun(&calls[i], code, regie.CallError{Code: regie.Code(code), Message: why})
+		}
+	}
+}
+
+func notRun(call *regie.Call, code regie.NotRunCode, problem regie.CallError) {
+	settle(call, regie.CallNotRun, "", &problem)
+	call.NotRun = code
+}
+
+func settle(call *regie.Call, state regie.CallState, result string, problem *regie.CallError) {
+	call.State, call.Result, call.Error, call.SettledAt = state, result, problem, time.Now().UTC()
+}
+
+func allSettled(calls []regie.Call) bool {
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+func ids(calls []regie.Call) []regie.ID {
+	out := make([]regie.ID, len(calls))
+	for i := range calls {
+		out[i] = calls[i].ID
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// maxResumes bounds how often a round is taken up again without getting anywhere (spec 5.3): something in it kills its process.
+const maxResumes = 3
+
+// obey carries a stopping word out, at the border between two steps (decision 6).
+func (r *run) obey(ctx context.Context, word regie.StopRequest) error {
+	if word != regie.StopPause {
+		return r.endEarly(ctx, endOf(word), "stopped by the person")
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	if err := r.cfg.Store.Release(r.commit, r.fence); err != nil {
+		return err
+	}
+	r.parked = true
+	return nil
+}
+
+func endOf(word regie.StopRequest) regie.RoundEnd {
+	if word == regie.StopStop {
+		return regie.EndStopped
+	}
+	return regie.EndInterrupted
+}
+
+// endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread legal.
+func (r *run) endEarly(ctx context.Context, reason regie.RoundEnd, note string) error {
+	if r.round.Phase == regie.PhaseModel {
+		return r.endInModel(reason, note)
+	}
+	return r.endInCalls(ctx, reason, note)
+}
+
+// endInModel ends a round whose model call is open. The call may have been sent: it is booked.
+func (r *run) endInModel(reason regie.RoundEnd, note string) error {
+	end := r.ended(r.round.Counters, reason, note)
+	err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note), Advance: &end})
+	return r.moved(err, end)
+}
+
+// endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run.
+func (r *run) endInCalls(ctx context.Context, reason regie.RoundEnd, note string) error {
+	unsaved := r.unsaved
+	for i := range r.calls {
+		call := &r.calls[i]
+		if call.State.Settled() {
+			continue
+		}
+		if call.State == regie.CallStarted && r.resumed {
+			r.settleStarted(context.WithoutCancel(ctx), call)
+		}
+		if !call.State.Settled() {
+			notRun(call, regie.NotRunInterrupted, regie.CallError{Code: regie.Code(regie.NotRunInterrupted), Message: "not run: " + note})
+		}
+		unsaved = append(unsaved, i)
+	}
+	message := r.results(r.calls, "The run ended here: "+note+".")
+	end := r.ended(r.round.Counters, reason, note)
+	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
+		Exchange: r.exchange.Number, Settled: r.pick(unsaved), Message: message, Advance: &end,
+	})
+	return r.moved(err, end)
+}
+
+// settleStarted finds out about a call that another process started, without performing it: a probe, or UNKNOWN (decision 5). A
+// call that certainly did not happen stays open.
+func (r *run) settleStarted(ctx context.Context, call *regie.Call) {
+	call.Recovered = true
+	target, inv := r.invocation(call)
+	evidence, outcome := tool.Unsure, tool.Outcome{}
+	if target != nil && call.Class == regie.ClassVerifiable {
+		evidence, outcome = tool.Probe(ctx, target, inv)
+	}
+	switch evidence {
+	case tool.Happened:
+		r.take(call, outcome)
+	case tool.NotHappened:
+	default:
+		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran"))
+	}
+}

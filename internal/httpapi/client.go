@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// ErrGone is the cause of an error of a Client whose engine has gone: it ended, or was killed. The caller may take over.
+var ErrGone = errors.New("the engine has gone")
+
+// Client is a Control of an engine in another process.
+type Client struct {
+	http     *http.Client
+	language string
+}
+
+// NewClient returns a client that reaches its engine through dial. Errors come in the language.
+func NewClient(dial func(context.Context) (net.Conn, error), language string) *Client {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	return &Client{http: &http.Client{Transport: transport}, language: language}
+}
+
+// Close ends the client's idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Submit implements dispatch.Control.
+func (c *Client) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+	var run dispatch.Run
+	return run, c.call(ctx, http.MethodPost, "/api/v1/runs", in, &run)
+}
+
+// Interrupt implements dispatch.Control.
+func (c *Client) Interrupt(ctx context.Context, round regie.ID) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/interrupt", nil, nil)
+}
+
+// Pause implements dispatch.Control.
+func (c *Client) Pause(ctx context.Context, round regie.ID) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/pause", nil, nil)
+}
+
+// Resume implements dispatch.Control.
+func (c *Client) Resume(ctx context.Context, round regie.ID) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
+}
+
+// Get implements dispatch.Control.
+func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
+	var view store.RoundView
+	return view, c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String(), nil, &view)
+}
+
+// List implements dispatch.Control.
+func (c *Client) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
+	query := url.Values{"root": {root}, "limit": {strconv.Itoa(limit)}}
+	var rounds []store.RoundSummary
+	return rounds, c.call(ctx, http.MethodGet, "/api/v1/rounds?"+query.Encode(), nil, &rounds)
+}
+
+// Events implements dispatch.Control.
+func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
+	response, err := c.send(ctx, http.MethodGet, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10), nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	reader := bufio.NewReader(response.Body)
+	durable := false
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return c.gone(ctx, err)
+		}
+		switch {
+		case bytes.HasPrefix(line, []byte("id: ")):
+			durable = true
+		case bytes.HasPrefix(line, []byte("data: ")):
+			item, err := readItem(line[len("data: "):], durable)
+			if err == nil {
+				err = sink(item)
+			}
+			if err != nil {
+				return err
+			}
+			durable = false
+		}
+	}
+}
+
+func readItem(data []byte, durable bool) (dispatch.Item, error) {
+	var item dispatch.Item
+	var err error
+	if durable {
+		err = json.Unmarshal(data, &item.Event)
+	} else {
+		err = json.Unmarshal(data, &item.Delta)
+	}
+	if err != nil {
+		err = regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
+	}
+	return item, err
+}
+
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	response, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(response.Body).Decode(out); err != nil {
+		return c.gone(ctx, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://regie"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept-Language", c.language)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.gone(ctx, err)
+	}
+	if response.StatusCode < 300 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	var p problem
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&p); err != nil {
+		return nil, c.gone(ctx, err)
+	}
+	return nil, regie.Errorf(p.Code, "%s", p.Detail)
+}
+
+// gone tells a cancelled request from an engine that has gone.
+func (c *Client) gone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(ErrGone, err)
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// batch collects the events of one transition, encoded before it enters the writer, and the messages whose place in the log is
+// known only inside it.
+type batch struct {
+	fence    store.Fence
+	now      time.Time
+	events   []logEvent
+	messages []placed
+	err      error
+}
+
+// placed is a message with the index of its event in the batch.
+type placed struct {
+	message *regie.Message
+	index   int
+}
+
+func (b *batch) add(kind regie.EventType, body any) {
+	event, err := newEvent(kind, body)
+	if err != nil {
+		b.err = err
+		return
+	}
+	b.events = append(b.events, event)
+}
+
+func (b *batch) message(m *regie.Message) {
+	m.SessionID, m.RoundID, m.Time = b.fence.SessionID, b.fence.RoundID, b.now
+	b.messages = append(b.messages, placed{m, len(b.events)})
+	b.add(regie.EventMessage, m)
+}
+
+// callEvent is the body of tool_call and tool_result. It binds the arguments and the result, which the call's row owns, by their
+// hashes, so that verify finds an altered row (decision 15).
+type callEvent struct {
+	CallID     regie.ID         `json:"call_id"`
+	Exchange   int              `json:"exchange"`
+	Tool       string           `json:"tool,omitempty"`
+	Kind       regie.CallKind   `json:"kind,omitempty"`
+	State      regie.CallState  `json:"state"`
+	Code       regie.NotRunCode `json:"code,omitempty"`
+	Arguments  regie.Hash       `json:"arguments,omitzero"`
+	Intent     regie.Hash       `json:"intent,omitzero"`
+	Result     regie.Hash       `json:"result,omitzero"`
+	Bytes      int              `json:"bytes,omitempty"`
+	Error      regie.Code       `json:"error,omitempty"`
+	Recovered  bool             `json:"recovered,omitempty"`
+	DurationUS int64            `json:"duration_us,omitempty"`
+}
+
+// proposed tells that a call was proposed, or started where its intent is stored with it.
+func (b *batch) proposed(c *regie.Call) {
+	event := callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: regie.CallProposed, Arguments: regie.HashOf([]byte(c.Arguments))}
+	if c.State == regie.CallStarted {
+		event.State, event.Intent = c.State, hashOrZero(c.Intent)
+	}
+	b.add(regie.EventToolCall, event)
+}
+
+// started tells that the intent of an action is stored.
+func (b *batch) started(c *regie.Call) {
+	b.add(regie.EventToolCall, callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: regie.CallStarted, Intent: hashOrZero(c.Intent)})
+}
+
+// settled tells a call's one result.
+func (b *batch) settled(c *regie.Call) {
+	event := callEvent{
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, State: c.State, Code: c.NotRun, Bytes: len(c.Result),
+		Recovered: c.Recovered, DurationUS: c.DurationUS,
+	}
+	if c.Error != nil {
+		event.Error = c.Error.Code
+	} else {
+		event.Result = regie.HashOf([]byte(c.Result))
+	}
+	b.add(regie.EventToolResult, event)
+}
+
+func (b *batch) end(end *store.End) {
+	if end == nil {
+		return
+	}
+	b.add(regie.EventRound, roundEvent{RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason, Note: end.Note})
+	b.add(regie.EventSessionState, stateEvent{State: regie.SessionIdle})
+}
+
+// store writes the events and the rows of the messages. Calls must have been written before.
+func (b *batch) store(t *tx) error {
+	if len(b.events) == 0 {
+		return nil
+	}
+	first, err := t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events)
+	if err != nil {
+		return err
+	}
+	for _, p := range b.messages {
+		p.message.Seq = first + int64(p.index)
+		if err := t.insertMessage(b.fence.Chain, p.message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hashOrZero(data []byte) regie.Hash {
+	if len(data) == 0 {
+		return regie.Hash{}
+	}
+	return regie.HashOf(data)
+}

@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// logEvent is an event on its way into the log; its body is encoded by the caller, outside the writer.
+type logEvent struct {
+	kind regie.EventType
+	body []byte
+	hash regie.Hash
+}
+
+func newEvent(kind regie.EventType, body any) (logEvent, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return logEvent{}, regie.Errorf(regie.CodeInternal, "an event could not be encoded: %v", err)
+	}
+	return logEvent{kind: kind, body: data, hash: regie.HashOf(data)}, nil
+}
+
+// appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and returns the first number.
+func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []logEvent) (first int64, err error) {
+	h, err := t.head(chain)
+	if err != nil {
+		return 0, err
+	}
+	first = h.seq + 1
+	rows := make([]any, 0, 6*len(events))
+	bodies := make([]any, 0, 3*len(events))
+	for _, event := range events {
+		h.seq++
+		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
+		mac := h.mac
+		rows = append(rows, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:])
+		bodies = append(bodies, chain, h.seq, string(event.body))
+	}
+	if err := t.insertMany("INSERT INTO events (chain, seq, type, at, body, mac) VALUES ", 6, rows); err != nil {
+		return 0, err
+	}
+	if err := t.insertMany("INSERT INTO event_bodies (chain, seq, body) VALUES ", 3, bodies); err != nil {
+		return 0, err
+	}
+	gone := regie.Errorf(regie.CodeNotFound, "the session is gone")
+	if err := t.one(gone, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, h.mac[:], at.UnixMicro(), chain); err != nil {
+		return 0, err
+	}
+	t.heads[chain] = h
+	t.notices[session] = h.seq
+	return first, nil
+}
+
+// head returns the end of a chain: from this transaction, from the cache, or from its row.
+func (t *tx) head(chain int64) (head, error) {
+	if h, ok := t.heads[chain]; ok {
+		return h, nil
+	}
+	if h, ok := t.w.heads[chain]; ok {
+		return h, nil
+	}
+	var h head
+	var mac []byte
+	if err := t.row("SELECT head, mac FROM chains WHERE n = ?", chain).Scan(&h.seq, &mac); err != nil {
+		return head{}, err
+	}
+	copy(h.mac[:], mac)
+	return h, nil
+}
+
+// link computes a row's MAC over the MAC before it and the row (decision 15).
+func (w *writer) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType, body regie.Hash) (mac [32]byte) {
+	var fixed [16]byte
+	binary.BigEndian.PutUint64(fixed[:8], uint64(seq))
+	binary.BigEndian.PutUint64(fixed[8:], uint64(at.UnixMicro()))
+	w.mac.Reset()
+	w.mac.Write(previous[:])
+	w.mac.Write(fixed[:])
+	w.mac.Write(body[:])
+	w.mac.Write([]byte(kind))
+	w.mac.Sum(mac[:0])
+	return mac
+}
+
+// genesis is the MAC before the first row: it binds a chain to its session.
+func (w *writer) genesis(owner regie.ID) (mac [32]byte) {
+	w.mac.Reset()
+	w.mac.Write([]byte("regie chain of "))
+	w.mac.Write(owner[:])
+	w.mac.Sum(mac[:0])
+	return mac
+}
+
+// maxRows bounds one multi-row insert; longer ones are cut, so that few statements are kept prepared.
+const maxRows = 12
+
+// insertMany inserts rows of width columns each with as few statements as is useful: a statement costs more than a row.
+func (t *tx) insertMany(prefix string, width int, values []any) error {
+	for len(values) > 0 {
+		n := min(len(values)/width, maxRows)
+		if _, err := t.exec(manyRows(prefix, width, n), values[:n*width]...); err != nil {
+			return err
+		}
+		values = values[n*width:]
+	}
+	return nil
+}
+
+func manyRows(prefix string, width, n int) string {
+	row := "(?" + strings.Repeat(",?", width-1) + ")"
+	return prefix + row + strings.Repeat(","+row, n-1)
+}

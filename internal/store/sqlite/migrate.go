@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/regie-run/regie"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a backup of what was there.
+func migrate(ctx context.Context, db *sql.DB, path string) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(database.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	sources := provider.ListSources()
+	newest := sources[len(sources)-1].Version
+	current, err := schemaVersion(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case current == newest:
+		return nil
+	case current > newest:
+		return regie.Errorf(regie.CodeNewerSchema, "the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, newest)
+	case current > 0:
+		backup := fmt.Sprintf("%s.before-%d.%s", path, newest, time.Now().UTC().Format("20060102T150405.000000000"))
+		if _, err := db.ExecContext(ctx, "VACUUM INTO ?", backup); err != nil {
+			return regie.Errorf(regie.CodeDiskFull, "no backup could be written before the migration, so nothing was migrated: %v", err)
+		}
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// schemaVersion reads the version that goose keeps; 0 for a new database. It is asked directly because asking through goose
+// would write into a database that a newer program owns.
+func schemaVersion(ctx context.Context, db *sql.DB) (int64, error) {
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'").Scan(&tables); err != nil {
+		return 0, err
+	}
+	if tables == 0 {
+		return 0, nil
+	}
+	var version int64
+	err := db.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version ORDER BY id DESC LIMIT 1").Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return version, err
+}

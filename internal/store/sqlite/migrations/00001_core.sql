@@ -1,0 +1,417 @@
+-- The core data model (spec chapter 2; docs/design.md holds it as tables). Conventions: ids are 16-byte UUIDv7, hashes are
+-- 32 bytes, *_at are microseconds since 1970 UTC, *_us are microseconds, *_microusd are millionths of a US dollar, JSON is TEXT.
+-- What a column may hold is refused here and not only in the program.
+
+-- +goose Up
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE users (
+    id          BLOB PRIMARY KEY CHECK (length(id) = 16),
+    name        TEXT    NOT NULL UNIQUE,
+    created_at  INTEGER NOT NULL,
+    disabled_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workspaces (
+    id         BLOB PRIMARY KEY CHECK (length(id) = 16),
+    name       TEXT    NOT NULL,
+    root       TEXT UNIQUE,
+    found_by   TEXT    NOT NULL DEFAULT '',
+    created_at INTEGER NOT NULL,
+    deleted_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE members (
+    workspace_id BLOB NOT NULL REFERENCES workspaces (id),
+    user_id      BLOB NOT NULL REFERENCES users (id),
+    role         TEXT NOT NULL CHECK (role IN ('owner', 'member', 'viewer')),
+    PRIMARY KEY (workspace_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+-- A chain is one append-only log: one for each session, one for each workspace's configuration (decision 15). Its row
+-- allocates the sequence numbers and holds the head of the hash chain.
+CREATE TABLE chains (
+    n        INTEGER PRIMARY KEY,
+    kind     TEXT    NOT NULL CHECK (kind IN ('session', 'workspace')),
+    owner_id BLOB    NOT NULL UNIQUE CHECK (length(owner_id) = 16),
+    head     INTEGER NOT NULL DEFAULT 0,
+    mac      BLOB    NOT NULL CHECK (length(mac) = 32),
+    head_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE events (
+    chain INTEGER NOT NULL REFERENCES chains (n),
+    seq   INTEGER NOT NULL CHECK (seq > 0),
+    type  TEXT    NOT NULL,
+    at    INTEGER NOT NULL,
+    body  BLOB    NOT NULL CHECK (length(body) = 32), -- SHA-256 of the body
+    mac   BLOB    NOT NULL CHECK (length(mac) = 32),  -- HMAC over the row before and this row
+    PRIMARY KEY (chain, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Bodies live apart from the log, because they may be erased and log rows may not (decision 15).
+CREATE TABLE event_bodies (
+    chain INTEGER NOT NULL,
+    seq   INTEGER NOT NULL,
+    body  TEXT    NOT NULL,
+    PRIMARY KEY (chain, seq),
+    FOREIGN KEY (chain, seq) REFERENCES events (chain, seq) DEFERRABLE INITIALLY DEFERRED
+) STRICT, WITHOUT ROWID;
+
+-- +goose StatementBegin
+CREATE TRIGGER events_never_change BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'log rows never change (decision 15)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER events_never_go BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'log rows are never deleted (decision 15)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER bodies_never_change BEFORE UPDATE ON event_bodies
+BEGIN SELECT RAISE(ABORT, 'bodies are erased, never changed (decision 15)'); END;
+-- +goose StatementEnd
+-- The head moves only over rows that are there, and each of them (invariant 6): checked once a commit, not once a row.
+-- +goose StatementBegin
+CREATE TRIGGER chains_gapless BEFORE UPDATE OF head ON chains
+WHEN NEW.head < OLD.head OR (SELECT count(*) FROM events WHERE chain = OLD.n AND seq > OLD.head) <> NEW.head - OLD.head
+  OR (NEW.head > 0 AND NOT EXISTS (SELECT 1 FROM events WHERE chain = OLD.n AND seq = NEW.head AND mac = NEW.mac))
+BEGIN SELECT RAISE(ABORT, 'the log has a gap (invariant 6)'); END;
+-- +goose StatementEnd
+
+CREATE TABLE blobs (
+    hash       BLOB PRIMARY KEY CHECK (length(hash) = 32),
+    size       INTEGER NOT NULL CHECK (size >= 0),
+    data       BLOB, -- NULL: erased, or kept as a file of that name in the data directory
+    in_file    INTEGER NOT NULL DEFAULT 0 CHECK (in_file IN (0, 1)),
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+    n                  INTEGER PRIMARY KEY REFERENCES chains (n),
+    id                 BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
+    workspace_id       BLOB    NOT NULL REFERENCES workspaces (id),
+    user_id            BLOB    NOT NULL REFERENCES users (id),
+    agent              TEXT    NOT NULL,
+    name               TEXT    NOT NULL DEFAULT '',
+    type               TEXT    NOT NULL CHECK (type IN ('CHAT', 'SEED', 'AUTOMATION', 'SUBAGENT')),
+    visibility         TEXT    NOT NULL DEFAULT 'private' CHECK (visibility IN ('private', 'shared')),
+    origin             TEXT    NOT NULL DEFAULT 'local' CHECK (origin IN ('local', 'api', 'seed', 'fork', 'parent')),
+    provider           TEXT    NOT NULL,
+    model              TEXT    NOT NULL,
+    require_validation INTEGER NOT NULL DEFAULT 0 CHECK (require_validation IN (0, 1)),
+    read_only          INTEGER NOT NULL DEFAULT 0 CHECK (read_only IN (0, 1)),
+    tainted            INTEGER NOT NULL DEFAULT 0 CHECK (tainted IN (0, 1)),
+    automation_id      BLOB CHECK (automation_id IS NULL OR type = 'AUTOMATION'),
+    scheduled_at       INTEGER CHECK (scheduled_at IS NULL OR type = 'AUTOMATION'),
+    parent_call        BLOB UNIQUE,
+    forked_from        BLOB REFERENCES sessions (id),
+    forked_at_seq      INTEGER,
+    state              TEXT    NOT NULL DEFAULT 'IDLE' CHECK (state IN ('IDLE', 'QUEUED', 'ACTIVE', 'PAUSED', 'WAITING_VALIDATION',
+                                'WAITING_RESPONSE', 'WAITING_NETWORK', 'WAITING_TASK', 'CLOSED')),
+    waiting_network    INTEGER NOT NULL DEFAULT 0 CHECK (waiting_network IN (0, 1)),
+    end_reason         TEXT CHECK (end_reason IN ('COMPLETED', 'TIMEOUT', 'ERROR', 'CANCELLED')),
+    epoch              INTEGER NOT NULL DEFAULT 0,
+    lease_holder       TEXT,
+    lease_until        INTEGER,
+    paused_at          INTEGER,
+    expires_at         INTEGER,
+    created_at         INTEGER NOT NULL,
+    closed_at          INTEGER,
+    deleted_at         INTEGER, -- a tombstone: the row stays, bodies go (decision 15)
+    CHECK (end_reason IS NULL OR state = 'CLOSED'),
+    CHECK ((closed_at IS NOT NULL) = (state = 'CLOSED')),
+    CHECK ((forked_from IS NULL) = (forked_at_seq IS NULL)),
+    CHECK ((parent_call IS NOT NULL) = (type = 'SUBAGENT')),
+    CHECK (type <> 'SEED' OR state IN ('IDLE', 'CLOSED'))
+) STRICT;
+
+CREATE INDEX sessions_by_workspace ON sessions (workspace_id, n);
+
+-- +goose StatementBegin
+CREATE TRIGGER sessions_epoch_rises BEFORE UPDATE OF epoch ON sessions
+WHEN NEW.epoch < OLD.epoch
+BEGIN SELECT RAISE(ABORT, 'a session''s epoch only rises (invariant 8)'); END;
+-- +goose StatementEnd
+
+CREATE TABLE read_marks (
+    user_id  BLOB    NOT NULL REFERENCES users (id),
+    session  INTEGER NOT NULL REFERENCES sessions (n),
+    read_seq INTEGER NOT NULL CHECK (read_seq >= 0),
+    PRIMARY KEY (user_id, session)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rounds (
+    id                 BLOB PRIMARY KEY CHECK (length(id) = 16),
+    session            INTEGER NOT NULL REFERENCES sessions (n),
+    number             INTEGER NOT NULL CHECK (number > 0),
+    reason             TEXT    NOT NULL CHECK (reason IN ('USER_MESSAGE', 'MANUAL_TRIGGER', 'AUTOMATION_START', 'TASK_CALLBACK')),
+    state              TEXT    NOT NULL CHECK (state IN ('RUNNING', 'WAITING', 'ENDED')),
+    end_reason         TEXT CHECK (end_reason IN ('ANSWERED', 'COMPLETED', 'LIMIT', 'EARLY_STOP', 'DENIED', 'INTERRUPTED', 'STOPPED',
+                                   'PROVIDER_ERROR', 'NO_PROGRESS', 'WATCHDOG', 'CLIENT_TOOLS')),
+    end_note           TEXT    NOT NULL DEFAULT '',
+    phase              TEXT    NOT NULL CHECK (phase IN ('MODEL', 'CALLS', 'END')),
+    exchange           INTEGER NOT NULL CHECK (exchange > 0),
+    total              INTEGER NOT NULL DEFAULT 0,
+    queries            INTEGER NOT NULL DEFAULT 0,
+    retries            INTEGER NOT NULL DEFAULT 0,
+    format_errors      INTEGER NOT NULL DEFAULT 0,
+    resumes            INTEGER NOT NULL DEFAULT 0,
+    limits             TEXT    NOT NULL,
+    stop_request       TEXT CHECK (stop_request IN ('INTERRUPT', 'PAUSE', 'STOP')),
+    epoch              INTEGER NOT NULL,
+    trace_id           TEXT    NOT NULL,
+    agent              TEXT    NOT NULL,
+    agent_pin          BLOB CHECK (agent_pin IS NULL OR length(agent_pin) = 32),
+    provider           TEXT    NOT NULL,
+    model              TEXT    NOT NULL,
+    dialect            TEXT    NOT NULL DEFAULT 'native' CHECK (dialect IN ('native', 'json')),
+    policy             TEXT,
+    trigger_message_id BLOB,
+    inherits_round     BLOB REFERENCES rounds (id), -- whose totals count on (decision 2)
+    level1             BLOB REFERENCES blobs (hash),
+    level2             BLOB REFERENCES blobs (hash),
+    deadline           INTEGER,
+    tokens             INTEGER NOT NULL DEFAULT 0,
+    reserved_microusd  INTEGER NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    spent_microusd     INTEGER NOT NULL DEFAULT 0 CHECK (spent_microusd >= 0),
+    started_at         INTEGER NOT NULL,
+    ended_at           INTEGER,
+    UNIQUE (session, number),
+    CHECK ((state = 'ENDED') = (end_reason IS NOT NULL)),
+    CHECK ((state = 'ENDED') = (phase = 'END')),
+    CHECK ((state = 'ENDED') = (ended_at IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+-- One round at a time per session (spec 3).
+CREATE UNIQUE INDEX rounds_one_open ON rounds (session) WHERE state <> 'ENDED';
+
+-- +goose StatementBegin
+CREATE TRIGGER rounds_end_once BEFORE UPDATE ON rounds
+WHEN OLD.state = 'ENDED'
+BEGIN SELECT RAISE(ABORT, 'a round ends once (invariant 11)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER rounds_counters BEFORE UPDATE OF total, epoch ON rounds
+WHEN NEW.total < OLD.total OR NEW.epoch < OLD.epoch
+BEGIN SELECT RAISE(ABORT, 'the total counter and the epoch only rise (decision 41, invariant 8)'); END;
+-- +goose StatementEnd
+
+-- One model call with its batch of calls. A row describes its latest attempt; earlier ones move to attempts (decision 28).
+CREATE TABLE exchanges (
+    round_id          BLOB    NOT NULL REFERENCES rounds (id),
+    number            INTEGER NOT NULL CHECK (number > 0),
+    purpose           TEXT    NOT NULL DEFAULT 'step' CHECK (purpose IN ('step', 'summary', 'check')),
+    reason            TEXT    NOT NULL,
+    state             TEXT    NOT NULL CHECK (state IN ('OPEN', 'REPLIED', 'SETTLED', 'FAILED')),
+    attempt           INTEGER NOT NULL DEFAULT 1 CHECK (attempt > 0),
+    provider          TEXT    NOT NULL,
+    model             TEXT    NOT NULL,
+    first_seq         INTEGER,
+    last_seq          INTEGER,
+    request           BLOB CHECK (request IS NULL OR length(request) = 32),
+    reply_id          BLOB,
+    input_tokens      INTEGER NOT NULL DEFAULT 0,
+    output_tokens     INTEGER NOT NULL DEFAULT 0,
+    cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+    cache_read_tokens INTEGER NOT NULL DEFAULT 0,
+    reasoning_tokens  INTEGER NOT NULL DEFAULT 0,
+    reserved_microusd INTEGER NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    cost_microusd     INTEGER CHECK (cost_microusd >= 0), -- NULL: the price is not known
+    overrun_microusd  INTEGER NOT NULL DEFAULT 0 CHECK (overrun_microusd >= 0),
+    stop_reason       TEXT    NOT NULL DEFAULT '',
+    error             TEXT    NOT NULL DEFAULT '',
+    opened_at         INTEGER NOT NULL,
+    first_byte_us     INTEGER,
+    model_us          INTEGER,
+    replied_at        INTEGER,
+    settled_at        INTEGER,
+    PRIMARY KEY (round_id, number),
+    CHECK ((state IN ('REPLIED', 'SETTLED')) = (reply_id IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attempts (
+    round_id          BLOB    NOT NULL,
+    exchange          INTEGER NOT NULL,
+    number            INTEGER NOT NULL CHECK (number > 0),
+    provider          TEXT    NOT NULL,
+    model             TEXT    NOT NULL,
+    code              TEXT    NOT NULL,
+    error             TEXT    NOT NULL,
+    partial           TEXT    NOT NULL DEFAULT '',
+    input_tokens      INTEGER NOT NULL DEFAULT 0,
+    output_tokens     INTEGER NOT NULL DEFAULT 0,
+    cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+    cache_read_tokens INTEGER NOT NULL DEFAULT 0,
+    reasoning_tokens  INTEGER NOT NULL DEFAULT 0,
+    reserved_microusd INTEGER NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    cost_microusd     INTEGER CHECK (cost_microusd >= 0),
+    overrun_microusd  INTEGER NOT NULL DEFAULT 0 CHECK (overrun_microusd >= 0),
+    opened_at         INTEGER NOT NULL,
+    ended_at          INTEGER NOT NULL,
+    model_us          INTEGER,
+    PRIMARY KEY (round_id, exchange, number),
+    FOREIGN KEY (round_id, exchange) REFERENCES exchanges (round_id, number)
+) STRICT, WITHOUT ROWID;
+
+-- A message's content is the body of its log event at (session, seq), or at pending_seq until it is admitted (decision 10).
+-- There is one content with one variant; two cannot be filled.
+CREATE TABLE messages (
+    id            BLOB PRIMARY KEY CHECK (length(id) = 16),
+    session       INTEGER NOT NULL REFERENCES sessions (n),
+    seq           INTEGER,
+    pending_seq   INTEGER,
+    sender        TEXT    NOT NULL CHECK (sender IN ('USER', 'AI', 'SYSTEM')),
+    variant       TEXT    NOT NULL CHECK (variant IN ('rich', 'text', 'ai', 'system')),
+    system_type   TEXT CHECK (system_type IN ('DATA_ADDED', 'ACTIONS_EXECUTED', 'LIMIT_REACHED', 'FORMAT_ERROR', 'COMPLETE_REFUSED',
+                              'VALIDATION_CANCELLED', 'COMMUNICATION_CANCELLED', 'TASK_RESULT', 'CONTEXT_SUMMARY', 'UNDONE',
+                              'NETWORK_ERROR', 'SESSION_TIMEOUT')),
+    author_kind   TEXT    NOT NULL CHECK (author_kind IN ('user', 'agent', 'component', 'task')),
+    author_id     TEXT    NOT NULL,
+    client_id     TEXT,
+    round_id      BLOB,
+    exchange      INTEGER,
+    calls         INTEGER NOT NULL DEFAULT 0 CHECK (calls >= 0), -- how many call rows name this message
+    excluded      INTEGER NOT NULL DEFAULT 0 CHECK (excluded IN (0, 1)),
+    superseded    INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
+    withdrawn_at  INTEGER,
+    UNIQUE (session, seq),
+    FOREIGN KEY (session, seq) REFERENCES events (chain, seq) DEFERRABLE INITIALLY DEFERRED,
+    CHECK (seq IS NOT NULL OR pending_seq IS NOT NULL),
+    CHECK ((variant = 'system') = (sender = 'SYSTEM')),
+    CHECK (variant <> 'rich' OR sender = 'USER'),
+    CHECK (variant <> 'ai' OR sender = 'AI'),
+    CHECK ((variant = 'system') = (system_type IS NOT NULL)),
+    CHECK (system_type NOT IN ('NETWORK_ERROR', 'SESSION_TIMEOUT') OR excluded = 1),
+    CHECK (calls = 0 OR variant IN ('ai', 'rich'))
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX messages_client_id ON messages (session, client_id) WHERE client_id IS NOT NULL;
+
+CREATE TABLE attachments (
+    message_id BLOB    NOT NULL REFERENCES messages (id),
+    ordinal    INTEGER NOT NULL CHECK (ordinal >= 0),
+    blob       BLOB    NOT NULL REFERENCES blobs (hash),
+    media_type TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    size       INTEGER NOT NULL CHECK (size >= 0),
+    PRIMARY KEY (message_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE calls (
+    id               BLOB PRIMARY KEY CHECK (length(id) = 16),
+    session          INTEGER NOT NULL REFERENCES sessions (n),
+    round_id         BLOB    NOT NULL REFERENCES rounds (id),
+    exchange         INTEGER NOT NULL,
+    ordinal          INTEGER NOT NULL CHECK (ordinal >= 0),
+    message_id       BLOB    NOT NULL REFERENCES messages (id) DEFERRABLE INITIALLY DEFERRED,
+    origin           TEXT    NOT NULL CHECK (origin IN ('MODEL', 'USER', 'API', 'CLIENT')),
+    tool             TEXT    NOT NULL,
+    provider_call_id TEXT,
+    kind             TEXT    NOT NULL CHECK (kind IN ('query', 'action')),
+    class            TEXT    NOT NULL CHECK (class IN ('read', 'keyed', 'verifiable', 'once', 'resumable')),
+    signature        BLOB    NOT NULL CHECK (length(signature) = 32),
+    definition       BLOB CHECK (definition IS NULL OR length(definition) = 32),
+    arguments        TEXT    NOT NULL, -- what the model wrote, verbatim
+    executed         TEXT,             -- what ran instead, where a person edited it
+    ask              INTEGER NOT NULL DEFAULT 0 CHECK (ask IN (0, 1)), -- the model itself asked for an approval (decision 40)
+    state            TEXT    NOT NULL CHECK (state IN ('PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'STARTED', 'SUCCEEDED', 'FAILED',
+                                              'UNKNOWN', 'NOT_RUN')),
+    code             TEXT CHECK (code IN ('DENIED', 'EXPIRED', 'DUPLICATE_IN_BATCH', 'ANTI_LOOP', 'CACHED', 'OVER_LIMIT', 'INTERRUPTED',
+                                 'SUPERSEDED', 'OUT_OF_SCOPE', 'INVALID', 'REPEATED_FAILURE')),
+    intent           TEXT,
+    result           TEXT,
+    error            TEXT,
+    result_blob      BLOB REFERENCES blobs (hash),
+    duplicate_of     BLOB REFERENCES calls (id) DEFERRABLE INITIALLY DEFERRED,
+    attempts         INTEGER NOT NULL DEFAULT 0,
+    recovered        INTEGER NOT NULL DEFAULT 0 CHECK (recovered IN (0, 1)),
+    duration_us      INTEGER,
+    proposed_at      INTEGER NOT NULL,
+    started_at       INTEGER,
+    settled_at       INTEGER,
+    resolved_at      INTEGER, -- a person settled an UNKNOWN (decision 5)
+    resolved_by      TEXT,
+    resolved_as      TEXT CHECK (resolved_as IN ('happened', 'did_not_happen')),
+    resolve_note     TEXT,
+    UNIQUE (message_id, ordinal),
+    CHECK (kind <> 'query' OR class = 'read'),
+    CHECK (origin <> 'USER' OR kind = 'query'),          -- people's enrichments are queries only (spec 4.1)
+    CHECK ((state = 'NOT_RUN') = (code IS NOT NULL)),
+    CHECK ((settled_at IS NOT NULL) = (state IN ('SUCCEEDED', 'FAILED', 'UNKNOWN', 'NOT_RUN'))),
+    CHECK (settled_at IS NULL OR result IS NOT NULL OR error IS NOT NULL),
+    CHECK (state NOT IN ('STARTED', 'UNKNOWN') OR started_at IS NOT NULL),
+    CHECK (state <> 'SUCCEEDED' OR kind = 'query' OR started_at IS NOT NULL), -- no effect without an intent (invariant 2)
+    CHECK (state <> 'UNKNOWN' OR kind = 'action')
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX calls_provider_id ON calls (session, provider_call_id) WHERE provider_call_id IS NOT NULL;
+
+-- +goose StatementBegin
+CREATE TRIGGER calls_settle_once BEFORE UPDATE ON calls
+WHEN OLD.state IN ('SUCCEEDED', 'FAILED', 'NOT_RUN')
+BEGIN SELECT RAISE(ABORT, 'a call has exactly one result (invariant 4)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER calls_unknown_needs_evidence BEFORE UPDATE ON calls
+WHEN OLD.state = 'UNKNOWN' AND NEW.resolved_at IS NULL
+BEGIN SELECT RAISE(ABORT, 'UNKNOWN ends only by evidence (invariant 5)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER calls_identity BEFORE UPDATE OF id, session, round_id, message_id, ordinal, tool, arguments, signature, class, kind, provider_call_id ON calls
+BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER calls_order BEFORE UPDATE OF state ON calls
+WHEN NOT (OLD.state = 'PROPOSED' OR NEW.state = OLD.state
+       OR (OLD.state = 'AWAITING_APPROVAL' AND NEW.state IN ('APPROVED', 'NOT_RUN'))
+       OR (OLD.state = 'APPROVED' AND NEW.state IN ('STARTED', 'FAILED', 'NOT_RUN', 'AWAITING_APPROVAL', 'SUCCEEDED'))
+       OR (OLD.state = 'STARTED' AND NEW.state IN ('SUCCEEDED', 'FAILED', 'UNKNOWN', 'NOT_RUN'))
+       OR (OLD.state = 'UNKNOWN' AND NEW.state IN ('SUCCEEDED', 'FAILED')))
+BEGIN SELECT RAISE(ABORT, 'no such change of a call''s state (decision 3)'); END;
+-- +goose StatementEnd
+-- A reply and its calls come in one transaction: rows first, then the message that counts them (spec 2.3, decision 7).
+-- +goose StatementBegin
+CREATE TRIGGER messages_have_their_calls BEFORE INSERT ON messages
+WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
+BEGIN SELECT RAISE(ABORT, 'a message and its calls do not agree (decision 7)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER calls_before_their_message BEFORE INSERT ON calls
+WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.message_id)
+BEGIN SELECT RAISE(ABORT, 'a call cannot be added to a stored message (decision 7)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER messages_calls_fixed BEFORE UPDATE OF id, session, sender, variant, calls ON messages
+BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
+-- +goose StatementEnd
+
+CREATE TABLE waits (
+    id          BLOB PRIMARY KEY CHECK (length(id) = 16),
+    session     INTEGER NOT NULL REFERENCES sessions (n),
+    round_id    BLOB    NOT NULL REFERENCES rounds (id),
+    kind        TEXT    NOT NULL CHECK (kind IN ('APPROVAL', 'QUESTION', 'TASK', 'NETWORK', 'CHILD')),
+    object_id   BLOB,
+    owner_id    BLOB    NOT NULL,
+    deadline    INTEGER,
+    fallback    TEXT,
+    state       TEXT    NOT NULL CHECK (state IN ('OPEN', 'RESOLVED', 'EXPIRED', 'WITHDRAWN')),
+    resolution  TEXT,
+    resolved_by TEXT,
+    created_at  INTEGER NOT NULL,
+    resolved_at INTEGER,
+    CHECK ((state = 'OPEN') = (resolved_at IS NULL)),
+    CHECK (kind IN ('TASK', 'CHILD') OR deadline IS NOT NULL OR kind = 'NETWORK') -- a wait has an owner and a deadline (invariant 11)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX waits_open ON waits (deadline) WHERE state = 'OPEN';
+CREATE INDEX waits_by_round ON waits (round_id);
+
+-- +goose StatementBegin
+CREATE TRIGGER waits_resolve_once BEFORE UPDATE ON waits
+WHEN OLD.state <> 'OPEN'
+BEGIN SELECT RAISE(ABORT, 'a wait is resolved once (spec 4.4)'); END;
+-- +goose StatementEnd

@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// load reads a claimed round in one snapshot.
+func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, error) {
+	c := store.Claimed{Fence: fence}
+	err := s.snapshot(ctx, func(q querier) error {
+		var err error
+		if c.Session, c.Workspace, err = readSession(ctx, q, fence.SessionID); err != nil {
+			return err
+		}
+		if c.Round, err = readRound(ctx, q, fence.RoundID); err != nil {
+			return err
+		}
+		exchanges, err := readExchanges(ctx, q, fence.RoundID, c.Round.Exchange)
+		if err != nil {
+			return err
+		}
+		if len(exchanges) != 1 {
+			return regie.Errorf(regie.CodeCorrupt, "the round has no exchange %d", c.Round.Exchange)
+		}
+		c.Exchange = exchanges[0]
+		if c.Exchange.ReplyID.IsZero() {
+			return nil
+		}
+		reply, err := readMessage(ctx, q, c.Exchange.ReplyID)
+		if err != nil {
+			return err
+		}
+		c.Reply = &reply
+		c.Calls, err = readCalls(ctx, q, "WHERE c.message_id = ? ORDER BY c.ordinal", c.Exchange.ReplyID)
+		return err
+	})
+	return c, explain(err, FileName)
+}
+
+// querier is a snapshot to read from.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// snapshot runs reads that must agree with each other.
+func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
+	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(tx), ignoreDone(tx.Rollback()))
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, regie.Workspace, error) {
+	var s regie.Session
+	var w regie.Workspace
+	var kind, state string
+	var end, root sql.NullString
+	var created, last, made int64
+	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.state, s.end_reason,
+			s.created_at, c.head_at, s.epoch, w.id, w.name, w.root, w.found_by, w.created_at
+		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
+		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &state, &end,
+			&created, &last, &s.Epoch, &w.ID, &w.Name, &root, &w.FoundBy, &made)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("session", id)
+	}
+	s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
+	s.CreatedAt, s.LastActivity = fromMicros(created), fromMicros(last)
+	w.Root, w.CreatedAt = root.String, fromMicros(made)
+	return s, w, err
+}
+
+const roundColumns = `r.id, s.id, r.number, r.reason, r.state, r.end_reason, r.end_note, r.phase, r.exchange, r.total, r.queries, r.retries,
+	r.format_errors, r.resumes, r.limits, r.stop_request, r.epoch, r.trace_id, r.agent, r.provider, r.model, r.policy, r.level1, r.level2,
+	r.started_at, r.ended_at`
+
+func readRound(ctx context.Context, q querier, id regie.ID) (regie.Round, error) {
+	r, err := scanRound(q.QueryRowContext(ctx, "SELECT "+roundColumns+" FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("round", id)
+	}
+	return r, err
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanRound(row scanner, more ...any) (regie.Round, error) {
+	var r regie.Round
+	var reason, state, phase, limits string
+	var end, stop, policy sql.NullString
+	var started int64
+	var ended sql.NullInt64
+	err := row.Scan(append([]any{
+		&r.ID, &r.SessionID, &r.Number, &reason, &state, &end, &r.EndNote, &phase, &r.Exchange, &r.Counters.Total, &r.Counters.Queries,
+		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID, &r.Agent, &r.Provider, &r.Model,
+		&policy, &r.Level1, &r.Level2, &started, &ended,
+	}, more...)...)
+	if err != nil {
+		return r, err
+	}
+	r.Reason, r.State, r.End, r.Phase, r.Stop = regie.Reason(reason), regie.RoundState(state), regie.RoundEnd(end.String), regie.Phase(phase), regie.StopRequest(stop.String)
+	r.StartedAt, r.EndedAt = fromMicros(started), fromNullMicros(ended)
+	if policy.Valid {
+		r.Policy = json.RawMessage(policy.String)
+	}
+	if err := json.Unmarshal([]byte(limits), &r.Limits); err != nil {
+		return r, regie.Errorf(regie.CodeCorrupt, "the limits of round %s cannot be read: %v", r.ID, err)
+	}
+	return r, nil
+}
+
+// readExchanges returns one exchange of a round, or all of them for number 0.
+func readExchanges(ctx context.Context, q querier, round regie.ID, number int) ([]regie.Exchange, error) {
+	rows, err := q.QueryContext(ctx, `SELECT round_id, number, reason, state, attempt, coalesce(first_seq, 0), coalesce(last_seq, 0), request, reply_id,
+			input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd,
+			stop_reason, error, opened_at, coalesce(first_byte_us, 0), coalesce(model_us, 0), replied_at, settled_at
+		FROM exchanges WHERE round_id = ? AND (number = ? OR ? = 0) ORDER BY number`, round, number, number)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []regie.Exchange
+	for rows.Next() {
+		var e regie.Exchange
+		var reason, state string
+		var cost, replied, settled sql.NullInt64
+		var opened int64
+		if err := rows.Scan(&e.RoundID, &e.Number, &reason, &state, &e.Attempt, &e.FirstSeq, &e.LastSeq, &e.Request, &e.ReplyID,
+			&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheCreation, &e.Usage.CacheRead, &e.Usage.Reasoning, &e.Money.Reserved, &cost, &e.Money.Overrun,
+			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied, &settled); err != nil {
+			return nil, err
+		}
+		e.Reason, e.State = regie.ExchangeReason(reason), regie.ExchangeState(state)
+		e.Money.Cost, e.Money.Known = cost.Int64, cost.Valid
+		e.OpenedAt, e.RepliedAt, e.SettledAt = fromMicros(opened), fromNullMicros(replied), fromNullMicros(settled)
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}
+
+func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, error) {
+	messages, err := readMessages(ctx, q, "WHERE m.id = ?", id)
+	if err == nil && len(messages) == 0 {
+		err = notFound("message", id)
+	}
+	if err != nil {
+		return regie.Message{}, err
+	}
+	return messages[0], nil
+}
+
+// readMessages reads messages with their content, which is the body of their event. An erased message has none and keeps its row.
+func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
+	rows, err := q.QueryContext(ctx, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, e.at, b.body
+		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
+		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []regie.Message
+	for rows.Next() {
+		var m regie.Message
+		var sender, author string
+		var at int64
+		var body sql.NullString
+		if err := rows.Scan(&m.ID, &m.SessionID, &m.Seq, &sender, &author, &m.Author.ID, &at, &body); err != nil {
+			return nil, err
+		}
+		m.Sender, m.Author.Kind, m.Time = regie.Sender(sender), regie.AuthorKind(author), fromMicros(at)
+		if body.Valid {
+			if err := json.Unmarshal([]byte(body.String), &m); err != nil {
+				return nil, regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", m.ID, err)
+			}
+		}
+		out = append(out, m)
+	}
+	return out, rows.Err()
+}
+
+func readCalls(ctx context.Context, q querier, where string, args ...any) ([]regie.Call, error) {
+	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
+			c.signature, c.definition, c.arguments, c.executed, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
+			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at
+		FROM calls c JOIN sessions s ON s.n = c.session `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []regie.Call
+	for rows.Next() {
+		c, err := scanCall(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
+
+func scanCall(row scanner) (regie.Call, error) {
+	var c regie.Call
+	var origin, kind, class, state string
+	var provider, executed, code, intent, result, problem sql.NullString
+	var proposed int64
+	var started, settled sql.NullInt64
+	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
+		&c.Signature, &c.Definition, &c.Arguments, &executed, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.DuplicateOf, &c.Attempts,
+		&c.Recovered, &c.DurationUS, &proposed, &started, &settled)
+	if err != nil {
+		return c, err
+	}
+	c.Origin, c.Kind, c.Class = regie.Origin(origin), regie.CallKind(kind), regie.EffectClass(class)
+	c.State, c.NotRun = regie.CallState(state), regie.NotRunCode(code.String)
+	c.ProviderCallID, c.Result = provider.String, result.String
+	if executed.Valid {
+		c.Executed = json.RawMessage(executed.String)
+	}
+	if intent.Valid {
+		c.Intent = json.RawMessage(intent.String)
+	}
+	c.ProposedAt, c.StartedAt, c.SettledAt = fromMicros(proposed), fromNullMicros(started), fromNullMicros(settled)
+	if problem.Valid {
+		if err := json.Unmarshal([]byte(problem.String), &c.Error); err != nil {
+			return c, regie.Errorf(regie.CodeCorrupt, "the error of call %s cannot be read: %v", c.ID, err)
+		}
+	}
+	return c, nil
+}
+
+// Thread returns a session's messages after a sequence number, in order, with the calls that they own (spec 2.3).
+func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
+	thread := store.Thread{Calls: map[regie.ID][]regie.Call{}}
+	err := s.snapshot(ctx, func(q querier) error {
+		var err error
+		const where = "JOIN messages m ON m.id = c.message_id WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal"
+		if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq", session, after); err != nil {
+			return err
+		}
+		calls, err := readCalls(ctx, q, where, session, after)
+		for _, call := range calls {
+			thread.Calls[call.MessageID] = append(thread.Calls[call.MessageID], call)
+		}
+		return err
+	})
+	return thread, explain(err, FileName)
+}
+
+// Events returns up to limit events of a session's log after a sequence number (spec 10.2).
+func (s *Store) Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT e.seq, e.type, e.at, b.body FROM chains c JOIN events e ON e.chain = c.n
+		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq WHERE c.owner_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`, session, after, limit)
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	var out []regie.Event
+	for rows.Next() {
+		e := regie.Event{SessionID: session}
+		var kind string
+		var at int64
+		var body sql.NullString
+		if err := rows.Scan(&e.Seq, &kind, &at, &body); err != nil {
+			return nil, explain(err, FileName)
+		}
+		e.Type, e.Time = regie.EventType(kind), time.UnixMicro(at).UTC()
+		if body.Valid {
+			e.Body = json.RawMessage(body.String)
+		}
+		out = append(out, e)
+	}
+	return out, explain(rows.Err(), FileName)
+}

@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// AppendReply stores a model's reply with all its calls, the intent of the first action, and what follows (spec 2.3, decision 4).
+// It returns CodeStale for an old epoch and CodeStopRequested where a stopping word came first.
+func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error {
+	now := time.Now().UTC()
+	b := batch{fence: fence, now: now}
+	b.message(&in.Message)
+	for i := range in.Calls {
+		b.proposed(&in.Calls[i])
+	}
+	for i := range in.Calls {
+		if in.Calls[i].State.Settled() {
+			b.settled(&in.Calls[i])
+		}
+	}
+	if in.Results != nil {
+		b.message(in.Results)
+	}
+	b.end(in.Advance.End)
+	if b.err != nil {
+		return b.err
+	}
+	state := "REPLIED"
+	if in.Advance.Phase != regie.PhaseCalls {
+		state = "SETTLED"
+	}
+	return s.writer.do(ctx, func(t *tx) error {
+		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls), now); err != nil {
+			return err
+		}
+		if err := t.repliedExchange(fence, in.Exchange, in.Message.ID, state, now); err != nil {
+			return err
+		}
+		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
+			return err
+		}
+		if err := b.store(t); err != nil {
+			return err
+		}
+		return t.follow(fence, &in.Advance, now)
+	})
+}
+
+func starts(calls []regie.Call) bool {
+	for i := range calls {
+		if calls[i].State == regie.CallStarted {
+			return true
+		}
+	}
+	return false
+}
+
+// spend is what an exchange's usage adds to its round's totals.
+func spend(e regie.Exchange) totals {
+	return totals{tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Cost, released: e.Money.Reserved}
+}
+
+func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID, state string, now time.Time) error {
+	var cost any
+	if e.Money.Known {
+		cost = e.Money.Cost
+	}
+	var settled any
+	if state == "SETTLED" {
+		settled = now.UnixMicro()
+	}
+	return t.one(errNotOpen, `UPDATE exchanges SET state = ?, first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
+			cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?, overrun_microusd = ?, stop_reason = ?,
+			first_byte_us = ?, model_us = ?, replied_at = ?, settled_at = ?
+		WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
+		state, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
+		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), settled, fence.RoundID, e.Number)
+}
+
+var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
+
+const callColumns = 26
+
+func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	values := make([]any, 0, callColumns*len(calls))
+	for i := range calls {
+		c := &calls[i]
+		problem, err := callError(c)
+		if err != nil {
+			return err
+		}
+		var started, settled any
+		if !c.StartedAt.IsZero() {
+			started = c.StartedAt.UnixMicro()
+		}
+		if c.State.Settled() {
+			settled = now.UnixMicro()
+		}
+		values = append(values, c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
+			string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), string(c.State), null(c.NotRun),
+			null(string(c.Intent)), result(c), problem, c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), started, settled)
+	}
+	return t.insertMany(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+		signature, definition, arguments, executed, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
+		started_at, settled_at) VALUES `, callColumns, values)
+}
+
+// result is what a settled call holds for the model; an empty text is a result too.
+func result(c *regie.Call) any {
+	if !c.State.Settled() || c.Error != nil {
+		return null(c.Result)
+	}
+	return c.Result
+}
+
+func callError(c *regie.Call) (any, error) {
+	if c.Error == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(c.Error)
+	return string(data), err
+}

@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// EnsureUser returns the user of that name and makes it if there is none (spec 11.2: single-user by default).
+func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error) {
+	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}
+	err := s.writer.do(ctx, func(t *tx) error {
+		var at int64
+		err := t.row("SELECT id, created_at FROM users WHERE name = ?", name).Scan(&user.ID, &at)
+		if err == nil {
+			user.CreatedAt = fromMicros(at)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		_, err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID, name, user.CreatedAt.UnixMicro())
+		return err
+	})
+	return user, err
+}
+
+// EnsureWorkspace returns the workspace with that root and makes it, owned by the user, if there is none (spec 8.1).
+func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID, workspace regie.Workspace) (regie.Workspace, error) {
+	workspace.ID, workspace.CreatedAt = regie.NewID(), time.Now().UTC()
+	err := s.writer.do(ctx, func(t *tx) error {
+		var at int64
+		err := t.row("SELECT id, name, found_by, created_at FROM workspaces WHERE root = ?", workspace.Root).
+			Scan(&workspace.ID, &workspace.Name, &workspace.FoundBy, &at)
+		if err == nil {
+			workspace.CreatedAt = fromMicros(at)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if _, err = t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
+			workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro()); err != nil {
+			return err
+		}
+		_, err = t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
+		return err
+	})
+	return workspace, err
+}
+
+// CreateSession stores a new session with its chain, which begins with an event that says so.
+func (s *Store) CreateSession(ctx context.Context, session regie.Session) (regie.Session, error) {
+	if session.ID.IsZero() {
+		session.ID = regie.NewID()
+	}
+	create, err := newSession(&session, time.Now().UTC())
+	if err != nil {
+		return session, err
+	}
+	return create.session, s.writer.do(ctx, func(t *tx) error { return t.ensureSession(create) })
+}
+
+// creation is a session on its way into the store.
+type creation struct {
+	session regie.Session
+	event   logEvent
+}
+
+func newSession(session *regie.Session, now time.Time) (*creation, error) {
+	if session == nil {
+		return nil, nil
+	}
+	c := &creation{session: *session}
+	c.session.State, c.session.CreatedAt, c.session.LastActivity = regie.SessionIdle, now, now
+	var err error
+	c.event, err = newEvent(regie.EventSession, c.session)
+	return c, err
+}
+
+// ensureSession stores a session unless it is there.
+func (t *tx) ensureSession(c *creation) error {
+	if c == nil {
+		return nil
+	}
+	session, at := &c.session, c.session.CreatedAt
+	mac := t.w.genesis(session.ID)
+	made, err := t.exec("INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', ?, ?, ?) ON CONFLICT (owner_id) DO NOTHING", session.ID, mac[:], at.UnixMicro())
+	if err != nil || made == 0 {
+		return err
+	}
+	var chain int64
+	if err := t.row("SELECT n FROM chains WHERE owner_id = ?", session.ID).Scan(&chain); err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
+		string(session.Type), session.Provider, session.Model, at.UnixMicro()); err != nil {
+		return err
+	}
+	_, err = t.appendEvents(session.ID, chain, at, []logEvent{c.event})
+	return err
+}
+
+// PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
+func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
+	hash := regie.HashOf(data)
+	var there int
+	if err := s.readers.QueryRowContext(ctx, "SELECT count(*) FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&there); err != nil {
+		return hash, explain(err, FileName)
+	}
+	if there == 1 {
+		return hash, nil
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return hash, s.writer.do(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE data IS NULL`, hash, len(data), data, time.Now().UnixMicro())
+		return err
+	})
+}
+
+// Blob returns stored content, or CodeNotFound.
+func (s *Store) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
+	var data []byte
+	err := s.readers.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash)
+	}
+	return data, explain(err, FileName)
+}
+
+// MarkRead advances how far a user has read a session; it never goes back (decision 45).
+func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		var chain, last int64
+		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?", mark.SessionID).Scan(&chain, &last)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("session", mark.SessionID)
+		}
+		if err != nil {
+			return err
+		}
+		if mark.Seq > last {
+			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last, mark.Seq)
+		}
+		_, err = t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
+			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)
+		return err
+	})
+}
+
+func notFound(what string, id regie.ID) error {
+	return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", what, id)
+}

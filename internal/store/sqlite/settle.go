@@ -1,0 +1,150 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// CommitCalls stores results and the intent of the next action; with a message it closes the batch and moves the round on
+// (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for a call that has its result already.
+func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error {
+	now := time.Now().UTC()
+	b := batch{fence: fence, now: now}
+	for i := range in.Settled {
+		b.settled(&in.Settled[i])
+	}
+	if in.Start != nil {
+		b.started(in.Start)
+	}
+	if in.Message != nil {
+		b.message(in.Message)
+	}
+	if in.Advance != nil {
+		b.end(in.Advance.End)
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return s.writer.do(ctx, func(t *tx) error {
+		if err := t.fenced(fence, in, now); err != nil {
+			return err
+		}
+		for i := range in.Settled {
+			if err := t.settleCall(&in.Settled[i], now); err != nil {
+				return err
+			}
+		}
+		if in.Start != nil {
+			if err := t.one(errNotProposed, `UPDATE calls SET state = 'STARTED', intent = ?, attempts = attempts + 1, started_at = ?
+				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, null(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID); err != nil {
+				return err
+			}
+		}
+		if in.Advance != nil {
+			if err := t.one(errNotOpen, "UPDATE exchanges SET state = 'SETTLED', settled_at = ? WHERE round_id = ? AND number = ? AND state = 'REPLIED'",
+				now.UnixMicro(), fence.RoundID, in.Exchange); err != nil {
+				return err
+			}
+		}
+		if err := b.store(t); err != nil {
+			return err
+		}
+		if in.Advance == nil {
+			return nil
+		}
+		return t.follow(fence, in.Advance, now)
+	})
+}
+
+var (
+	errNotProposed = regie.Errorf(regie.CodeConflict, "the call is not ready to start")
+	errSettled     = regie.Errorf(regie.CodeConflict, "the call has its result already")
+)
+
+// fenced checks that the holder may still write; it changes the round where the batch is closed.
+func (t *tx) fenced(fence store.Fence, in store.Settle, now time.Time) error {
+	if in.Advance != nil {
+		return t.advance(fence, in.Advance, in.Exchange, totals{}, in.Start != nil, now)
+	}
+	return t.mayWrite(fence, in.Start != nil)
+}
+
+func (t *tx) settleCall(c *regie.Call, now time.Time) error {
+	problem, err := callError(c)
+	if err != nil {
+		return err
+	}
+	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, settled_at = ?,
+			executed = coalesce(?, executed)
+		WHERE id = ? AND state IN ('PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'STARTED')`,
+		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, now.UnixMicro(), null(string(c.Executed)), c.ID)
+}
+
+// totals is what a transition adds to its round's sums.
+type totals struct{ tokens, cost, released int64 }
+
+// advance moves the round; it is the first statement of its transition, so that a refused one has written nothing.
+// starts says that the transition also starts a call.
+func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool, now time.Time) error {
+	state, reason, note, ended := "RUNNING", any(nil), "", any(nil)
+	if to.End != nil {
+		state, reason, note, ended = "ENDED", string(to.End.Reason), to.End.Note, now.UnixMicro()
+	}
+	var reserved int64
+	if to.Open != nil {
+		exchange, reserved = to.Open.Number, to.Open.Reserved
+	}
+	// A stopping word lets only the end pass; a pause lets everything pass that starts nothing (decision 6).
+	changed, err := t.exec(`UPDATE rounds SET state = ?, end_reason = ?, end_note = ?, ended_at = ?, phase = ?, exchange = ?, total = ?, queries = ?, retries = ?,
+			format_errors = ?, resumes = ?, tokens = tokens + ?, spent_microusd = spent_microusd + ?,
+			reserved_microusd = max(0, reserved_microusd - ? + ?)
+		WHERE id = ? AND epoch = ? AND state = 'RUNNING' AND (stop_request IS NULL OR ? OR (stop_request = 'PAUSE' AND NOT ?))`,
+		state, reason, note, ended, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries, to.Counters.Retries,
+		to.Counters.FormatErrors, to.Counters.Resumes, add.tokens, add.cost, add.released, reserved,
+		fence.RoundID, fence.Epoch, flag(to.End != nil), flag(starts))
+	if err == nil && changed != 1 {
+		err = t.mayWrite(fence, true)
+		if err == nil {
+			err = regie.Errorf(regie.CodeConflict, "the round cannot advance")
+		}
+	}
+	return err
+}
+
+// mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any stopping word.
+func (t *tx) mayWrite(fence store.Fence, starts bool) error {
+	var epoch int64
+	var state string
+	var stop sql.NullString
+	err := t.row("SELECT epoch, state, stop_request FROM rounds WHERE id = ?", fence.RoundID).Scan(&epoch, &state, &stop)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return notFound("round", fence.RoundID)
+	case err != nil:
+		return err
+	case epoch != fence.Epoch:
+		return regie.Errorf(regie.CodeStale, "another process has taken this session over")
+	case state != "RUNNING":
+		return regie.Errorf(regie.CodeConflict, "the round is not running, it is %s", state)
+	case stop.Valid && (starts || regie.StopRequest(stop.String) != regie.StopPause):
+		return regie.Errorf(regie.CodeStopRequested, "the round was asked to stop (%s)", stop.String)
+	}
+	return nil
+}
+
+// follow opens the next exchange or frees the session.
+func (t *tx) follow(fence store.Fence, to *store.Advance, now time.Time) error {
+	if to.Open != nil {
+		return t.openExchange(fence.RoundID, *to.Open, now)
+	}
+	if to.End != nil {
+		_, err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+		return err
+	}
+	return nil
+}

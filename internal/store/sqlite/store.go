@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver, pure Go
+
+	"github.com/regie-run/regie"
+)
+
+// Names of the files in the data directory.
+const (
+	FileName    = "regie.db"
+	auditKey    = "audit.key"
+	readerCount = 4
+)
+
+// Config sets up a Store. The zero value of each field but Dir is useful.
+type Config struct {
+	// Dir is the data directory; it is made with mode 0700 if it is missing.
+	Dir string
+	// Notify is told, after the commit and on the writer's goroutine, how far a session's log now reaches. It must not block.
+	Notify func(session regie.ID, seq int64)
+}
+
+// Store is the embedded store. Its methods may be called from any goroutine.
+type Store struct {
+	dir     string
+	readers *sql.DB
+	writer  *writer
+}
+
+// Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
+// database of a newer program, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, explain(err, cfg.Dir)
+	}
+	path := filepath.Join(cfg.Dir, FileName)
+	if err := createPrivate(path); err != nil {
+		return nil, explain(err, path)
+	}
+	key, err := loadAuditKey(filepath.Join(cfg.Dir, auditKey))
+	if err != nil {
+		return nil, err
+	}
+	writing, err := sql.Open("sqlite", dsn(path, "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
+		"wal_autocheckpoint(2000)", "journal_size_limit(16777216)", "temp_store(MEMORY)", "cache_size(-8192)"))
+	if err != nil {
+		return nil, explain(err, path)
+	}
+	writing.SetMaxOpenConns(1)
+	if err := migrate(ctx, writing, path); err != nil {
+		return nil, errors.Join(explain(err, path), writing.Close())
+	}
+	w, err := newWriter(ctx, writing, key, cfg.Notify)
+	if err != nil {
+		return nil, errors.Join(explain(err, path), writing.Close())
+	}
+	readers, err := sql.Open("sqlite", dsn(path, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
+	if err != nil {
+		return nil, errors.Join(explain(err, path), w.close())
+	}
+	readers.SetMaxOpenConns(readerCount)
+	readers.SetMaxIdleConns(readerCount)
+	return &Store{dir: cfg.Dir, readers: readers, writer: w}, nil
+}
+
+// Close waits for the transitions under way and closes the file.
+func (s *Store) Close() error {
+	return errors.Join(s.readers.Close(), s.writer.close())
+}
+
+// QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It reads the whole database:
+// decision 31 has it run in the background.
+func (s *Store) QuickCheck(ctx context.Context) error {
+	var verdict string
+	if err := s.readers.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return explain(err, FileName)
+	}
+	if verdict != "ok" {
+		return regie.Errorf(regie.CodeCorrupt, "the database is damaged (%s): restore a backup; the newest ones lie beside %s", verdict, filepath.Join(s.dir, FileName))
+	}
+	return nil
+}
+
+func dsn(path string, pragmas ...string) string {
+	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+}
+
+// createPrivate makes the file with mode 0600 before SQLite would make it with the umask's; the journal files inherit the mode.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// loadAuditKey reads the key of the hash chains, or makes it. It lies outside the database, so that who can write only the
+// database cannot forge the log (decision 15).
+func loadAuditKey(path string) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if err == nil {
+		if len(key) != 32 {
+			return nil, regie.Errorf(regie.CodeCorrupt, "%s must hold 32 bytes, it holds %d: put the right file back, or move it away to start new audit chains", path, len(key))
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(err, path)
+	}
+	key = make([]byte, 32)
+	_, _ = rand.Read(key)
+	// Written under another name and linked: a crash leaves either no key or a whole one.
+	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, explain(err, path)
+	}
+	_, err = f.Write(key)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	return key, explain(err, path)
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// micros turns a time into what the store holds; the zero time is NULL.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+func fromNullMicros(us sql.NullInt64) time.Time {
+	if !us.Valid {
+		return time.Time{}
+	}
+	return fromMicros(us.Int64)
+}
+
+// null turns an empty string into NULL.
+func null[S ~string](s S) any {
+	if s == "" {
+		return nil
+	}
+	return string(s)
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

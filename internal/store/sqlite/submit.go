@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Submit stores a message and the round that it starts, with the intent of its first model call: one transition (spec 3). With a
+// Holder it also claims the round. It is idempotent by message id and by (session, client id) (spec 2.3). It returns
+// CodeConflict while another round of the session is open.
+func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
+	message, round := in.Message, in.Round
+	if _, err := message.Variant(); err != nil {
+		return store.Accepted{}, err
+	}
+	now := time.Now().UTC()
+	limits, err := json.Marshal(round.Limits)
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	message.SessionID, message.RoundID, message.TraceID, message.Time = in.SessionID, round.ID, round.TraceID, now
+	stored, err := newEvent(regie.EventMessage, &message)
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	started, err := newEvent(regie.EventRound, roundEvent{RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID})
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	active, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionActive})
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	create, err := newSession(in.New, now)
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	var out store.Accepted
+	err = s.writer.do(ctx, func(t *tx) error {
+		out = store.Accepted{Message: message, RoundID: round.ID}
+		found, err := t.earlier(in.SessionID, message, &out)
+		if found || err != nil {
+			return err
+		}
+		if err := t.ensureSession(create); err != nil {
+			return err
+		}
+		epoch, chain, err := t.freeSession(in)
+		if err != nil {
+			return err
+		}
+		// The round is stored with number and epoch first: its unique index refuses a second open round.
+		if err := t.insertRound(chain, epoch, in, string(limits), now); err != nil {
+			return err
+		}
+		first, err := t.appendEvents(in.SessionID, chain, now, []logEvent{stored, started, active})
+		if err != nil {
+			return err
+		}
+		out.Message.Seq = first
+		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
+		return t.insertMessage(chain, &out.Message)
+	})
+	return out, err
+}
+
+// earlier looks for the message among those that were stored before.
+func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
+	var seq sql.NullInt64
+	var round, owner regie.ID
+	query, key := "m.id = ?", any(message.ID)
+	if message.ClientID != "" {
+		query, key = "m.client_id = ? AND s.id = ?", any(message.ClientID)
+	}
+	args := []any{key}
+	if message.ClientID != "" {
+		args = append(args, session)
+	}
+	err := t.row("SELECT m.id, m.seq, m.round_id, s.id FROM messages m JOIN sessions s ON s.n = m.session WHERE "+query, args...).
+		Scan(&out.Message.ID, &seq, &round, &owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil && owner != session {
+		return true, regie.Errorf(regie.CodeConflict, "the message id %s is taken", message.ID)
+	}
+	out.Message.Seq, out.RoundID, out.Duplicate = seq.Int64, round, true
+	return true, err
+}
+
+// freeSession checks that the session can start a round and, where the submission claims it, raises its epoch.
+func (t *tx) freeSession(in store.Submission) (epoch, chain int64, err error) {
+	var state, kind string
+	err = t.row("SELECT n, epoch, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &epoch, &state, &kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, 0, notFound("session", in.SessionID)
+	case err != nil:
+		return 0, 0, err
+	case regie.SessionType(kind) == regie.SessionSeed:
+		return 0, 0, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
+	case regie.SessionState(state) != regie.SessionIdle:
+		return 0, 0, regie.Errorf(regie.CodeConflict, "a round of this session is open (%s): wait for its end, or interrupt it", state)
+	}
+	epoch++
+	_, err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ? WHERE n = ?", epoch, null(in.Holder), chain)
+	return epoch, chain, err
+}
+
+func (t *tx) insertRound(chain, epoch int64, in store.Submission, limits string, now time.Time) error {
+	round := in.Round
+	var number int
+	if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM rounds WHERE session = ?", chain).Scan(&number); err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, provider, model,
+			policy, trigger_message_id, level1, level2, reserved_microusd, started_at)
+		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Provider, round.Model,
+		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, in.Reserved, now.UnixMicro()); err != nil {
+		return err
+	}
+	return t.openExchange(round.ID, store.Open{Number: 1, Reason: regie.ExchangeStart, Reserved: in.Reserved}, now)
+}
+
+// openExchange stores the intent of a model call; provider and model are the round's.
+func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error {
+	_, err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
+		SELECT id, ?, ?, 'OPEN', provider, model, ?, ? FROM rounds WHERE id = ?`, open.Number, string(open.Reason), open.Reserved, now.UnixMicro(), round)
+	return err
+}
+
+// insertMessage stores the row of a message whose content is the body of its event.
+func (t *tx) insertMessage(chain int64, m *regie.Message) error {
+	variant, err := m.Variant()
+	if err != nil {
+		return err
+	}
+	var systemType string
+	excluded := m.ExcludeFromPrompt
+	if m.System != nil {
+		systemType = string(m.System.Type)
+	}
+	if _, err = t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
+		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded)); err != nil {
+		return err
+	}
+	for i, segment := range m.Rich {
+		if a := segment.Attachment; a != nil {
+			if _, err := t.exec("INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
+				m.ID, i, a.Blob, a.MediaType, a.Name, a.Size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// roundEvent is the body of a round event.
+type roundEvent struct {
+	RoundID regie.ID          `json:"round_id"`
+	State   regie.RoundState  `json:"state"`
+	Reason  regie.Reason      `json:"reason,omitempty"`
+	End     regie.RoundEnd    `json:"end_reason,omitempty"`
+	Note    string            `json:"end_note,omitempty"`
+	Stop    regie.StopRequest `json:"stop_request,omitempty"`
+	TraceID string            `json:"trace_id,omitempty"`
+}
+
+// stateEvent is the body of a session_state event.
+type stateEvent struct {
+	State regie.SessionState `json:"state"`
+}

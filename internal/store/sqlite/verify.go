@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Verify walks a session's log and checks that it is gapless, that each row follows from the one before under the audit key,
+// that each body has its hash, and that the call rows are those that the log speaks of (decision 15). It returns CodeChainBroken
+// naming the first altered row. Erased bodies are counted, they are no fault.
+func (s *Store) Verify(ctx context.Context, session regie.ID) (store.VerifyReport, error) {
+	report := store.VerifyReport{SessionID: session}
+	key, err := loadAuditKey(filepath.Join(s.dir, auditKey))
+	if err != nil {
+		return report, err
+	}
+	err = s.snapshot(ctx, func(q querier) error { return verifyChain(ctx, q, key, &report) })
+	return report, explain(err, FileName)
+}
+
+func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
+	var chain, headSeq int64
+	var headMAC []byte
+	err := q.QueryRowContext(ctx, "SELECT n, head, mac FROM chains WHERE owner_id = ?", report.SessionID).Scan(&chain, &headSeq, &headMAC)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound("session", report.SessionID)
+	}
+	if err != nil {
+		return err
+	}
+	w := &writer{mac: hmac.New(sha256.New, key)} // only for link and genesis
+	mac := w.genesis(report.SessionID)
+	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
+		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq WHERE e.chain = ? ORDER BY e.seq`, chain)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	said := map[regie.ID]callEvent{}
+	for rows.Next() {
+		var seq, at int64
+		var kind string
+		var hash regie.Hash
+		var stored []byte
+		var body sql.NullString
+		if err := rows.Scan(&seq, &kind, &at, &hash, &stored, &body); err != nil {
+			return err
+		}
+		if seq != report.Events+1 {
+			return broken("row %d is missing", report.Events+1)
+		}
+		if mac = w.link(mac, seq, fromMicros(at), regie.EventType(kind), hash); !hmac.Equal(mac[:], stored) {
+			return broken("row %d was altered, or the audit key is another one", seq)
+		}
+		if body.Valid && regie.HashOf([]byte(body.String)) != hash {
+			return broken("the body of row %d was altered", seq)
+		}
+		if !body.Valid {
+			report.Erased++
+		} else if kind == string(regie.EventToolCall) || kind == string(regie.EventToolResult) {
+			if err := remember(said, []byte(body.String)); err != nil {
+				return broken("the body of row %d cannot be read", seq)
+			}
+		}
+		report.Events = seq
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if report.Events != headSeq || !hmac.Equal(mac[:], headMAC) {
+		return broken("the log ends at row %d, its head says %d", report.Events, headSeq)
+	}
+	report.Head = hex.EncodeToString(mac[:])
+	return verifyCalls(ctx, q, report, said)
+}
+
+func broken(format string, args ...any) error {
+	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v", regie.Errorf(regie.CodeChainBroken, format, args...))
+}
+
+// remember merges what the log says of a call: its arguments when it was proposed, its state and result last.
+func remember(said map[regie.ID]callEvent, body []byte) error {
+	var event callEvent
+	if err := json.Unmarshal(body, &event); err != nil {
+		return err
+	}
+	before := said[event.CallID]
+	if event.Arguments.IsZero() {
+		event.Arguments = before.Arguments
+	}
+	said[event.CallID] = event
+	return nil
+}
+
+func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said map[regie.ID]callEvent) error {
+	calls, err := readCalls(ctx, q, "WHERE s.id = ?", report.SessionID)
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		c := &calls[i]
+		log, ok := said[c.ID]
+		if !ok && report.Erased > 0 {
+			continue // its events may be among the erased ones
+		}
+		if !ok {
+			return broken("the log knows no call %s", c.ID)
+		}
+		delete(said, c.ID)
+		switch {
+		case regie.HashOf([]byte(c.Arguments)) != log.Arguments:
+			return broken("the arguments of call %s were altered", c.ID)
+		case c.State != log.State || c.NotRun != log.Code:
+			return broken("call %s is %s, the log says %s", c.ID, c.State, log.State)
+		case !log.Result.IsZero() && regie.HashOf([]byte(c.Result)) != log.Result:
+			return broken("the result of call %s was altered", c.ID)
+		}
+	}
+	for id := range said {
+		return broken("call %s is missing", id)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Session returns a session with its workspace.
+func (s *Store) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
+	session, workspace, err := readSession(ctx, s.readers, id)
+	return session, workspace, explain(err, FileName)
+}
+
+// Round returns a round as it stands.
+func (s *Store) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
+	round, err := readRound(ctx, s.readers, id)
+	return round, explain(err, FileName)
+}
+
+// RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs show).
+func (s *Store) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
+	var view store.RoundView
+	err := s.snapshot(ctx, func(q querier) error {
+		var err error
+		if view.Round, err = readRound(ctx, q, id); err != nil {
+			return err
+		}
+		if view.Session, view.Workspace, err = readSession(ctx, q, view.Round.SessionID); err != nil {
+			return err
+		}
+		triggers, err := readMessages(ctx, q, "JOIN rounds r ON r.trigger_message_id = m.id WHERE r.id = ?", id)
+		if err != nil {
+			return err
+		}
+		if len(triggers) == 1 {
+			view.Trigger = &triggers[0]
+		}
+		if view.Exchanges, err = readExchangeViews(ctx, q, id); err != nil {
+			return err
+		}
+		return q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", view.Session.ID).Scan(&view.Head)
+	})
+	return view, explain(err, FileName)
+}
+
+func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.ExchangeView, error) {
+	exchanges, err := readExchanges(ctx, q, round, 0)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]store.ExchangeView, len(exchanges))
+	for i, exchange := range exchanges {
+		view := &views[i]
+		view.Exchange = exchange
+		if view.Attempts, err = readAttempts(ctx, q, round, exchange.Number); err != nil {
+			return nil, err
+		}
+		if exchange.ReplyID.IsZero() {
+			continue
+		}
+		reply, err := readMessage(ctx, q, exchange.ReplyID)
+		if err != nil {
+			return nil, err
+		}
+		view.Reply = &reply
+		if view.Calls, err = readCalls(ctx, q, "WHERE c.message_id = ? ORDER BY c.ordinal", exchange.ReplyID); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) ([]regie.Attempt, error) {
+	rows, err := q.QueryContext(ctx, `SELECT round_id, exchange, number, code, error, partial, input_tokens, output_tokens, cache_write_tokens,
+			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, ended_at, coalesce(model_us, 0)
+		FROM attempts WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []regie.Attempt
+	for rows.Next() {
+		var a regie.Attempt
+		var code string
+		var cost sql.NullInt64
+		var ended int64
+		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input, &a.Usage.Output, &a.Usage.CacheCreation,
+			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun, &ended, &a.ModelUS); err != nil {
+			return nil, err
+		}
+		a.Code, a.Money.Cost, a.Money.Known, a.EndedAt = regie.Code(code), cost.Int64, cost.Valid, fromMicros(ended)
+		out = append(out, a)
+	}
+	return out, rows.Err()
+}
+
+// Rounds lists the newest rounds of a workspace, or of all of them for the zero ID, newest first.
+func (s *Store) Rounds(ctx context.Context, workspace regie.ID, limit int) ([]store.RoundSummary, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.workspace_id, s.agent, b.body,
+			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
+			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
+		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
+		LEFT JOIN event_bodies b ON b.chain = m.session AND b.seq = m.seq
+		WHERE s.deleted_at IS NULL AND (s.workspace_id = ? OR ? IS NULL) ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, workspace, workspace, limit)
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	var out []store.RoundSummary
+	for rows.Next() {
+		var line store.RoundSummary
+		var kind, state string
+		var body sql.NullString
+		line.Round, err = scanRound(rows, &line.Session.Name, &kind, &state, &line.Session.WorkspaceID, &line.Session.Agent, &body, &line.Exchanges, &line.Calls)
+		if err != nil {
+			return nil, explain(err, FileName)
+		}
+		line.Session.ID, line.Session.Type, line.Session.State = line.Round.SessionID, regie.SessionType(kind), regie.SessionState(state)
+		var trigger regie.Message
+		if body.Valid && json.Unmarshal([]byte(body.String), &trigger) == nil {
+			line.Text = trigger.Text
+		}
+		out = append(out, line)
+	}
+	return out, explain(rows.Err(), FileName)
+}
+
+// LastRound returns the id of the newest round of a workspace, or CodeNotFound.
+func (s *Store) LastRound(ctx context.Context, workspace regie.ID) (regie.ID, error) {
+	var id regie.ID
+	err := s.readers.QueryRowContext(ctx, `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session
+		WHERE s.deleted_at IS NULL AND (s.workspace_id = ? OR ? IS NULL) ORDER BY r.started_at DESC, r.id DESC LIMIT 1`, workspace, workspace).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return id, regie.Errorf(regie.CodeNotFound, "there is no run yet: start one with regie run \"…\"")
+	}
+	return id, explain(err, FileName)
+}

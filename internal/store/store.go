@@ -1,0 +1,155 @@
+// Package store holds the words of the domain transitions: what each one takes and returns. The transitions themselves are
+// methods of the stores below this package, one transaction each, with one suite (storetest) for every database; the interfaces
+// that the engine and dispatch need are declared by them (docs/design.md, "Store").
+package store
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Fence names a running round and the epoch under which its holder claimed it. Every transition of a round carries one; a write
+// under an older epoch is refused with CodeStale (invariant 8).
+type Fence struct {
+	SessionID regie.ID
+	RoundID   regie.ID
+	Epoch     int64
+	Chain     int64 // the store's own key of the session
+}
+
+// Open is the intent of the next model call, with its reservation (decisions 4 and 29).
+type Open struct {
+	Number   int
+	Reason   regie.ExchangeReason
+	Reserved int64 // millionths of a US dollar
+}
+
+// End ends a round.
+type End struct {
+	Reason regie.RoundEnd
+	Note   string
+}
+
+// Advance is where a transition leaves the round: its phase, its counters, and either the next model call or the end.
+type Advance struct {
+	Phase    regie.Phase
+	Counters regie.Counters
+	Open     *Open
+	End      *End
+}
+
+// Submission is a message on its way into a session, with the round that it starts.
+type Submission struct {
+	SessionID regie.ID
+	// New is the session itself where its first message makes it; it is ignored where the session is there already.
+	New      *regie.Session
+	Message  regie.Message
+	Round    regie.Round // ID, Reason, Limits, Agent, Provider, Model, TraceID, Policy, Level1, Level2 are read
+	Reserved int64       // for the first model call
+	Holder   string      // who claims the round at once; empty leaves it to whoever claims it
+}
+
+// Accepted is the answer to a Submission.
+type Accepted struct {
+	Message regie.Message
+	RoundID regie.ID
+	// Duplicate says that the message was there already (spec 2.3): nothing was added.
+	Duplicate bool
+	Fence     Fence // set where the submission claimed the round
+}
+
+// Claimed is all that a holder needs to go on with a round from where it stands.
+type Claimed struct {
+	Fence     Fence
+	Session   regie.Session
+	Workspace regie.Workspace
+	Round     regie.Round
+	Exchange  regie.Exchange
+	// Reply and Calls are those of the current exchange, once it has a reply.
+	Reply *regie.Message
+	Calls []regie.Call
+	// Resumed says that another process held the round before: what is open may have been sent or started.
+	Resumed bool
+}
+
+// Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all (spec 2.3).
+type Reply struct {
+	Message regie.Message
+	// Calls are PROPOSED, settled at once (not runnable), or one of them STARTED: the intent of the first action (decision 4).
+	Calls []regie.Call
+	// Results closes the batch where nothing is left to run.
+	Results  *regie.Message
+	Exchange regie.Exchange // Usage, Money, Request, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS are stored
+	Advance  Advance
+}
+
+// Settle is the transition CommitCalls: results one by one, and what follows them (decision 4).
+type Settle struct {
+	Exchange int
+	Settled  []regie.Call // with their final state, result, duration
+	Start    *regie.Call  // the intent of the next action
+	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
+	Message *regie.Message
+	Advance *Advance // nil while the batch goes on
+}
+
+// Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
+type Failure struct {
+	Attempt regie.Attempt
+	// Retry opens the next attempt with its own reservation; else Advance ends the round.
+	Retry   *Open
+	Message *regie.Message // NETWORK_ERROR, for the audit
+	Advance *Advance
+}
+
+// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).
+type RoundView struct {
+	Workspace regie.Workspace `json:"workspace"`
+	Session   regie.Session   `json:"session"`
+	Round     regie.Round     `json:"round"`
+	Trigger   *regie.Message  `json:"trigger,omitempty"`
+	Exchanges []ExchangeView  `json:"exchanges"`
+	Head      int64           `json:"head"` // the last sequence number of the session's log
+	Audit     *VerifyReport   `json:"audit,omitempty"`
+	// AuditError says where the log is not what was written.
+	AuditError string `json:"audit_error,omitempty"`
+}
+
+// ExchangeView is one exchange with its reply, its failed attempts and its calls.
+type ExchangeView struct {
+	regie.Exchange
+	Reply    *regie.Message  `json:"reply,omitempty"`
+	Attempts []regie.Attempt `json:"attempts,omitempty"`
+	Calls    []regie.Call    `json:"calls,omitempty"`
+}
+
+// RoundSummary is one line of runs list.
+type RoundSummary struct {
+	Round     regie.Round   `json:"round"`
+	Session   regie.Session `json:"session"`
+	Text      string        `json:"text"` // the message that started it
+	Exchanges int           `json:"exchanges"`
+	Calls     int           `json:"calls"`
+}
+
+// Thread is a session's admitted messages from a sequence number on, with the calls they own, in order.
+type Thread struct {
+	Messages []regie.Message
+	Calls    map[regie.ID][]regie.Call // by message
+}
+
+// Orphan is a round that runs on nobody's account: its holder died (decision 25).
+type Orphan struct {
+	SessionID regie.ID
+	RoundID   regie.ID
+	Since     time.Time
+}
+
+// VerifyReport says whether a log is what was written (decision 15).
+type VerifyReport struct {
+	SessionID regie.ID `json:"session_id"`
+	Events    int64    `json:"events"`
+	Erased    int64    `json:"erased"`
+	Head      string   `json:"head"` // the last MAC, hexadecimal
+}

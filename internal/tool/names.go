@@ -1,0 +1,91 @@
+package tool
+
+import (
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+const maxWireName = 64
+
+var wireUnsafe = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept, at most 64 characters. A name that
+// has to be changed beyond the separator ends in a hash of what it was, so that two never meet.
+func WireName(canonical string) string {
+	name := strings.Replace(canonical, ".", "__", 1)
+	if len(name) <= maxWireName && name != "" && !wireUnsafe.MatchString(name) {
+		return name
+	}
+	hash := regie.HashOf([]byte(canonical))
+	name = wireUnsafe.ReplaceAllString(name, "_")
+	return name[:min(len(name), maxWireName-9)] + "_" + hex.EncodeToString(hash[:4])
+}
+
+// find looks a tool up by what a model wrote: the wire name, or the canonical one.
+func (r *Registry) find(name string) *entry {
+	if e := r.byWire[name]; e != nil {
+		return e
+	}
+	return r.byName[name]
+}
+
+// Nearest returns up to three names of tools that look like name, best first.
+func (r *Registry) Nearest(name string) []string {
+	names := make([]string, len(r.sorted))
+	for i, e := range r.sorted {
+		names[i] = e.wire
+	}
+	return nearest(name, names)
+}
+
+// nearest returns up to three candidates within half of name's length, best first.
+func nearest(name string, candidates []string) []string {
+	type scored struct {
+		name string
+		cost int
+	}
+	var found []scored
+	wanted := strings.ToLower(clip(name, maxWireName))
+	for _, candidate := range candidates {
+		cost := distance(wanted, strings.ToLower(candidate))
+		if _, operation, ok := strings.Cut(candidate, "__"); ok { // read_file for files__read_file
+			cost = min(cost, distance(wanted, strings.ToLower(operation)))
+		}
+		if cost <= max(2, len(wanted)/2) {
+			found = append(found, scored{candidate, cost})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return a.cost - b.cost })
+	var out []string
+	for _, s := range found[:min(3, len(found))] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// distance is the number of single-character edits between two strings.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func clip(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "�") }
