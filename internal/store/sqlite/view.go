@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -99,14 +98,15 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 	return out, rows.Err()
 }
 
-// Rounds lists the newest rounds of a workspace, or of all of them for the zero ID, newest first.
-func (s *Store) Rounds(ctx context.Context, workspace regie.ID, limit int) ([]store.RoundSummary, error) {
+// Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
+func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.workspace_id, s.agent, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
 		LEFT JOIN event_bodies b ON b.chain = m.session AND b.seq = m.seq
-		WHERE s.deleted_at IS NULL AND (s.workspace_id = ? OR ? IS NULL) ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, workspace, workspace, limit)
+		JOIN workspaces w ON w.id = s.workspace_id
+		WHERE s.deleted_at IS NULL AND (w.root = ? OR ? = '') ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, root, root, limit)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -128,15 +128,4 @@ func (s *Store) Rounds(ctx context.Context, workspace regie.ID, limit int) ([]st
 		out = append(out, line)
 	}
 	return out, explain(rows.Err(), FileName)
-}
-
-// LastRound returns the id of the newest round of a workspace, or CodeNotFound.
-func (s *Store) LastRound(ctx context.Context, workspace regie.ID) (regie.ID, error) {
-	var id regie.ID
-	err := s.readers.QueryRowContext(ctx, `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session
-		WHERE s.deleted_at IS NULL AND (s.workspace_id = ? OR ? IS NULL) ORDER BY r.started_at DESC, r.id DESC LIMIT 1`, workspace, workspace).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return id, regie.Errorf(regie.CodeNotFound, "there is no run yet: start one with regie run \"…\"")
-	}
-	return id, explain(err, FileName)
 }

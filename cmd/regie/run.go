@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// maxStdin bounds what is read from standard input.
+const maxStdin = 4 << 20
+
+type runFlags struct {
+	json       bool
+	timeout    time.Duration
+	resume     string
+	agent      string
+	allow      []string
+	onApproval string
+	here       bool
+	limits     regie.Limits
+}
+
+func (c *command) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: `run "…"`, Args: usage(cobra.MaximumNArgs(1)),
+		Short: c.text.T("Give an agent one job in this directory and wait for the answer"),
+		Long:  c.text.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
+	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("pause the run after this long, such as 10m (exit code 7)"))
+	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id"))
+	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
+	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
+	flags.StringVar(&f.onApproval, "on-approval", string(approval.DenyAndGoOn), c.text.T("what happens with any other action: deny (the agent is told) or fail (the run ends)"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
+	flags.StringVar(&c.flags.Provider, "provider", "", c.text.T("openai (any compatible server), demo or replay (REGIE_PROVIDER)"))
+	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
+	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model (REGIE_MODEL)"))
+	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
+	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model says into this file (REGIE_RECORD)"))
+	return cmd
+}
+
+func (c *command) run(ctx context.Context, f runFlags, args []string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if f.timeout < 0 {
+		return regie.Errorf(codeUsage, "--timeout must be positive")
+	}
+	if f.resume != "" && len(args) > 0 {
+		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
+	}
+	var request dispatch.RunRequest
+	if f.resume == "" {
+		var err error
+		if request, err = c.request(f, args); err != nil {
+			return err
+		}
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	conn, err := c.connect(ctx, app.Options{Resumed: func(rounds []regie.ID) {
+		for _, id := range rounds {
+			if id.String() != f.resume {
+				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
+			}
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	outcome, err := c.follow(ctx, conn, f, request, signals, started)
+	if closing := conn.Close(); err == nil && closing != nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return outcome
+}
+
+// request makes the job: the argument, and what comes on standard input.
+func (c *command) request(f runFlags, args []string) (dispatch.RunRequest, error) {
+	if err := c.config.RequireModel(); err != nil {
+		return dispatch.RunRequest{}, err
+	}
+	job, err := c.job(args)
+	if err != nil {
+		return dispatch.RunRequest{}, err
+	}
+	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval)}
+	if err := policy.Validate(); err != nil {
+		return dispatch.RunRequest{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return dispatch.RunRequest{}, regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+	}
+	root, foundBy, err := workspace.Detect(dir, os.Getenv("HOME"), f.here)
+	if err != nil {
+		return dispatch.RunRequest{}, err
+	}
+	request := dispatch.RunRequest{
+		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Text: job, Agent: f.agent,
+		Provider: c.config.Provider, Model: c.config.Model, Policy: policy, Limits: f.limits,
+	}
+	if c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
+		request.Settings = c.config.Fingerprint()
+	}
+	return request, nil
+}
+
+func (c *command) job(args []string) (string, error) {
+	job := strings.Join(args, " ")
+	info, err := c.stdin.Stat()
+	if err == nil && info.Mode()&os.ModeCharDevice == 0 {
+		data, err := io.ReadAll(io.LimitReader(c.stdin, maxStdin+1))
+		switch {
+		case err != nil:
+			return "", regie.Errorf(regie.CodeBadRequest, "standard input cannot be read: %v", err)
+		case len(data) > maxStdin:
+			return "", regie.Errorf(regie.CodeBadRequest, "standard input has more than %d bytes: put it into a file and name the file", maxStdin)
+		case len(data) > 0 && job != "":
+			job += "\n\n" + string(data)
+		case len(data) > 0:
+			job = string(data)
+		}
+	}
+	if strings.TrimSpace(job) == "" {
+		return "", regie.Errorf(codeUsage, "say what is to be done: regie run \"…\"")
+	}
+	return job, nil
+}
+
+var errStopFollowing = errors.New("enough was seen")

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// attachTimeout bounds how long a command waits for an engine that is starting or ending.
+const attachTimeout = 15 * time.Second
+
+// Conn is the Control of a command (decision 1): the engine of this process, or a client of the one that holds the data directory.
+// When that one goes, Conn takes over, and what was asked of it is asked again: requests are idempotent.
+type Conn struct {
+	options Options
+
+	mu     sync.Mutex
+	engine *Engine
+	client *httpapi.Client
+}
+
+// Connect attaches to the data directory.
+func Connect(ctx context.Context, o Options) (*Conn, error) {
+	c := &Conn{options: o}
+	_, err := c.attach(ctx)
+	return c, err
+}
+
+// IsEngine reports whether this process is the engine.
+func (c *Conn) IsEngine() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.engine != nil
+}
+
+// Close detaches; an engine of this process ends, its other runs go on with whoever comes next.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		c.client.Close()
+	}
+	if c.engine != nil {
+		return c.engine.Close()
+	}
+	return nil
+}
+
+// attach returns the Control at hand, or becomes the engine, or finds the one that runs.
+func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.engine != nil {
+		return c.engine, nil
+	}
+	if c.client != nil {
+		return c.client, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, attachTimeout, regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", c.options.Config.DataDir))
+	defer cancel()
+	dial := dialer(c.options.Config.DataDir)
+	for {
+		engine, err := OpenEngine(ctx, c.options)
+		if err == nil {
+			c.engine = engine
+			return engine, nil
+		}
+		if !errors.Is(err, errHeld) {
+			return nil, err
+		}
+		if conn, err := dial(ctx); err == nil {
+			_ = conn.Close() // it was only to see whether somebody listens
+			c.client = httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+			return c.client, nil
+		}
+		// The holder is between taking the lock and listening, or between closing and letting go.
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// on runs fn on the Control at hand, and again on the next one where the engine has gone meanwhile.
+func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error)) (T, error) {
+	for {
+		control, err := c.attach(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		out, err := fn(control)
+		if !errors.Is(err, httpapi.ErrGone) {
+			return out, err
+		}
+		c.mu.Lock()
+		if c.client != nil {
+			c.client.Close()
+			c.client = nil
+		}
+		c.mu.Unlock()
+	}
+}
+
+// Submit implements dispatch.Control. The client id of the request makes asking again harmless.
+func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Run, error) { return control.Submit(ctx, in) })
+}
+
+// Interrupt implements dispatch.Control.
+func (c *Conn) Interrupt(ctx context.Context, round regie.ID) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Interrupt(ctx, round) })
+}
+
+// Pause implements dispatch.Control.
+func (c *Conn) Pause(ctx context.Context, round regie.ID) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Pause(ctx, round) })
+}
+
+// Resume implements dispatch.Control.
+func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Resume(ctx, round) })
+}
+
+func (c *Conn) say(ctx context.Context, fn func(dispatch.Control) error) error {
+	_, err := on(ctx, c, func(control dispatch.Control) (struct{}, error) { return struct{}{}, fn(control) })
+	return err
+}
+
+// Get implements dispatch.Control.
+func (c *Conn) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.RoundView, error) { return control.Get(ctx, round) })
+}
+
+// List implements dispatch.Control.
+func (c *Conn) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, root, limit) })
+}
+
+// Events implements dispatch.Control. Over a change of engines the log goes on where it stood, without a gap and without a repeat.
+func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
+	return c.say(ctx, func(control dispatch.Control) error {
+		return control.Events(ctx, session, after, func(item dispatch.Item) error {
+			if item.Event != nil {
+				after = item.Event.Seq
+			}
+			return sink(item)
+		})
+	})
+}

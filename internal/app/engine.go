@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/files"
+)
+
+// Options set up an engine or a connection to one. Config is required.
+type Options struct {
+	Config config.Config
+	// Log gets what an operator needs to see; nil discards it.
+	Log *slog.Logger
+	// Tools come beside the built-in toolkits.
+	Tools []tool.Tool
+	// Models replaces the providers of the settings, by name: for programs that embed Regie.
+	Models func(name string) (provider.Provider, error)
+	// ReadOnly opens an engine that runs nothing: for commands that only look. It resumes no interrupted run.
+	ReadOnly bool
+	// Resumed is told the interrupted runs that the engine takes up at its start.
+	Resumed func(rounds []regie.ID)
+}
+
+// Engine is the engine of this process: it holds the data directory (decision 1).
+type Engine struct {
+	*local
+	lock   *os.File
+	server *http.Server
+	served chan struct{}
+	check  context.CancelFunc
+	wg     sync.WaitGroup
+	log    *slog.Logger
+}
+
+// OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
+// resumes what was interrupted. It returns CodeLocked where another engine runs, and the store's codes.
+func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	held, err := lock(o.Config.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{lock: held, log: o.Log, check: func() {}}
+	if err := e.open(ctx, o); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Engine) open(ctx context.Context, o Options) error {
+	hub := dispatch.NewHub()
+	store, err := sqlite.Open(ctx, sqlite.Config{Dir: o.Config.DataDir, Notify: hub.Commit})
+	if err != nil {
+		return err
+	}
+	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly}
+	builtin, err := files.Tools()
+	if err != nil {
+		return err
+	}
+	registry, err := tool.NewRegistry(append(builtin, o.Tools...)...)
+	if err != nil {
+		return err
+	}
+	if o.Models == nil {
+		o.Models = Models(o.Config)
+	}
+	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta})
+	e.dispatcher = dispatch.New(store, runner, hub, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
+	e.local.registry = registry
+	if o.ReadOnly {
+		return nil
+	}
+	if err := e.serve(o.Config); err != nil {
+		return err
+	}
+	resumed, err := e.dispatcher.Start(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Resumed != nil && len(resumed) > 0 {
+		o.Resumed(resumed)
+	}
+	e.quickCheck()
+	return nil
+}
+
+// serve listens on the socket for the other commands.
+func (e *Engine) serve(c config.Config) error {
+	listener, err := listen(c.DataDir)
+	if err != nil {
+		return err
+	}
+	translate := func(language string, err error) string { return text.New(language).Error(err) }
+	e.server = &http.Server{Handler: httpapi.Handler(e.local, translate)} //nolint:gosec // a private Unix socket: its only clients are the user's own
+	e.served = make(chan struct{})
+	go func() {
+		defer close(e.served)
+		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.log.Error("the engine's socket failed", "error", err)
+		}
+	}()
+	return nil
+}
+
+// quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it.
+func (e *Engine) quickCheck() {
+	ctx, cancel := context.WithCancel(context.Background())
+	e.check = cancel
+	e.wg.Go(func() {
+		if err := e.store.QuickCheck(ctx); err != nil && ctx.Err() == nil {
+			e.log.Error("the database failed its check; no more runs are started", "code", string(regie.CodeOf(err)), "error", err)
+			e.dispatcher.Close()
+		}
+	})
+}
+
+// Close ends the engine without losing anything: running rounds stop at their next stored step, and whoever holds the data
+// directory next goes on with them.
+func (e *Engine) Close() error {
+	var errs []error
+	e.check()
+	e.wg.Wait()
+	if e.local != nil {
+		if e.dispatcher != nil {
+			e.dispatcher.Close()
+		}
+		if e.server != nil {
+			errs = append(errs, e.server.Close())
+			<-e.served
+		}
+		errs = append(errs, e.store.Close())
+	}
+	return errors.Join(append(errs, e.lock.Close())...)
+}

@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// maxText bounds a message in bytes (spec 11.3).
+const maxText = 4 << 20
+
+// local is Control on the engine of this process.
+type local struct {
+	store      *sqlite.Store
+	dispatcher *dispatch.Dispatcher
+	registry   *tool.Registry
+	config     config.Config
+	readOnly   bool
+
+	mu         sync.Mutex
+	owner      regie.ID
+	workspaces map[string]regie.Workspace // by root; rows never change
+	levels     map[string]regie.Hash      // stored prompt levels
+}
+
+// Submit implements dispatch.Control.
+func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+	if err := l.validate(&in); err != nil {
+		return dispatch.Run{}, err
+	}
+	owner, workspace, err := l.place(ctx, in)
+	if err != nil {
+		return dispatch.Run{}, err
+	}
+	limits := lower(engine.DefaultLimits(regie.SessionChat), in.Limits)
+	level1, err := l.level(ctx, prompt.Level1("", limits))
+	if err != nil {
+		return dispatch.Run{}, err
+	}
+	policy, err := json.Marshal(in.Policy)
+	if err != nil {
+		return dispatch.Run{}, err
+	}
+	accepted, err := l.dispatcher.Submit(ctx, store.Submission{
+		SessionID: in.SessionID,
+		New: &regie.Session{
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(in.Text), Type: regie.SessionChat,
+			Provider: in.Provider, Model: in.Model,
+		},
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.String()}, ClientID: in.ClientID, Text: in.Text,
+		},
+		Round: regie.Round{
+			ID: regie.NewID(), SessionID: in.SessionID, Reason: regie.ReasonUserMessage, Limits: limits, Agent: in.Agent, Provider: in.Provider,
+			Model: in.Model, TraceID: traceID(), Policy: policy, Level1: level1,
+		},
+	})
+	return dispatch.Run{
+		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
+	}, err
+}
+
+func (l *local) validate(in *dispatch.RunRequest) error {
+	switch {
+	case strings.TrimSpace(in.Text) == "":
+		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
+	case len(in.Text) > maxText:
+		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", len(in.Text), maxText)
+	case in.SessionID.IsZero():
+		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
+	case in.Agent == "" || in.Provider == "" || in.Model == "":
+		return regie.Errorf(regie.CodeNoModel, "the request names no agent, provider or model")
+	case !filepath.IsAbs(in.Root):
+		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
+	case l.readOnly:
+		return regie.Errorf(regie.CodeConflict, "this engine runs nothing")
+	case !in.Settings.IsZero() && in.Settings != l.config.Fingerprint():
+		return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
+	}
+	// What is stored must be what any database and any API takes.
+	in.Text = strings.ReplaceAll(strings.ToValidUTF8(in.Text, "\uFFFD"), "\x00", "\uFFFD")
+	return in.Policy.Validate()
+}
+
+// place finds the owner and the workspace of a request, and makes them the first time.
+func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.ID, regie.Workspace, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner.IsZero() {
+		owner, err := l.store.EnsureUser(ctx, userName())
+		if err != nil {
+			return regie.ID{}, regie.Workspace{}, err
+		}
+		l.owner, l.workspaces, l.levels = owner.ID, map[string]regie.Workspace{}, map[string]regie.Hash{}
+	}
+	if workspace, ok := l.workspaces[in.Root]; ok {
+		return l.owner, workspace, nil
+	}
+	workspace, err := l.store.EnsureWorkspace(ctx, l.owner, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
+	if err == nil {
+		l.workspaces[in.Root] = workspace
+	}
+	return l.owner, workspace, err
+}
+
+// level stores a prompt level and returns its name (decision 14).
+func (l *local) level(ctx context.Context, level string) (regie.Hash, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if hash, ok := l.levels[level]; ok {
+		return hash, nil
+	}
+	hash, err := l.store.PutBlob(ctx, []byte(level))
+	if err == nil {
+		l.levels[level] = hash
+	}
+	return hash, err
+}
+
+// Interrupt implements dispatch.Control.
+func (l *local) Interrupt(ctx context.Context, round regie.ID) error {
+	return l.dispatcher.Interrupt(ctx, round)
+}
+
+// Pause implements dispatch.Control.
+func (l *local) Pause(ctx context.Context, round regie.ID) error {
+	return l.dispatcher.Pause(ctx, round)
+}
+
+// Resume implements dispatch.Control.
+func (l *local) Resume(ctx context.Context, round regie.ID) error {
+	return l.dispatcher.Resume(ctx, round)
+}
+
+// Get implements dispatch.Control. The log of the round's session is verified on the way.
+func (l *local) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
+	view, err := l.store.RoundView(ctx, round)
+	if err != nil {
+		return view, err
+	}
+	report, err := l.store.Verify(ctx, view.Session.ID)
+	if regie.CodeOf(err) == regie.CodeChainBroken {
+		view.AuditError = err.Error()
+		return view, nil
+	}
+	view.Audit = &report
+	return view, err
+}
+
+// List implements dispatch.Control.
+func (l *local) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
+	return l.store.Rounds(ctx, root, limit)
+}
+
+// Events implements dispatch.Control.
+func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
+	if _, _, err := l.store.Session(ctx, session); err != nil {
+		return err
+	}
+	return l.dispatcher.Stream(ctx, session, after, sink)
+}
+
+// lower takes each limit that a request lowers; nothing raises one (spec 13).
+func lower(limits, wanted regie.Limits) regie.Limits {
+	pick := func(limit *int, wanted int) {
+		if wanted > 0 {
+			*limit = min(*limit, wanted)
+		}
+	}
+	pick(&limits.Total, wanted.Total)
+	pick(&limits.Queries, wanted.Queries)
+	pick(&limits.Retries, wanted.Retries)
+	pick(&limits.FormatErrors, wanted.FormatErrors)
+	pick(&limits.CallsInReply, wanted.CallsInReply)
+	return limits
+}
+
+// title names a session after its first message.
+func title(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(line)
+	if len(runes) > 60 {
+		return string(runes[:59]) + "…"
+	}
+	return line
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "local"
+}
+
+func traceID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
