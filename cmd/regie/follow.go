@@ -170,7 +170,7 @@ func (w *follower) progress(event *regie.Event) {
 		case body.State != regie.CallSucceeded:
 			mark, why = "✗", " "+string(body.Error)
 		case body.Recovered:
-			why = " " + w.text.T("(found done after the crash)")
+			why = " " + w.text.T("(recovered after the crash)")
 		}
 		w.note(fmt.Sprintf("  %s %s %s%s", mark, body.Tool, milliseconds(body.DurationUS), why))
 	case regie.EventStreamReset:
