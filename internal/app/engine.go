@@ -30,6 +30,8 @@ type Options struct {
 	Tools []tool.Tool
 	// Models replaces the providers of the settings, by name: for programs that embed Regie.
 	Models func(name string) (provider.Provider, error)
+	// Limits replaces the default limits of spec 3.2 where it is not zero; a request can only lower them.
+	Limits regie.Limits
 	// ReadOnly opens an engine that runs nothing: for commands that only look. It resumes no interrupted run.
 	ReadOnly bool
 	// Resumed is told the interrupted runs that the engine takes up at its start.
@@ -70,7 +72,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly}
+	if o.Limits == (regie.Limits{}) {
+		o.Limits = engine.DefaultLimits(regie.SessionChat)
+	}
+	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly, limits: o.Limits}
 	builtin, err := files.Tools()
 	if err != nil {
 		return err
@@ -100,6 +105,16 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	}
 	e.quickCheck()
 	return nil
+}
+
+// Wait returns when a round no longer runs here, as dispatch.Dispatcher.Wait.
+func (e *Engine) Wait(ctx context.Context, round regie.ID) error {
+	return e.dispatcher.Wait(ctx, round)
+}
+
+// Round returns a round as it stands.
+func (e *Engine) Round(ctx context.Context, round regie.ID) (regie.Round, error) {
+	return e.store.Round(ctx, round)
 }
 
 // serve listens on the socket for the other commands.

@@ -13,7 +13,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -30,6 +29,7 @@ type local struct {
 	registry   *tool.Registry
 	config     config.Config
 	readOnly   bool
+	limits     regie.Limits
 
 	mu         sync.Mutex
 	owner      regie.ID
@@ -46,7 +46,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	limits := lower(engine.DefaultLimits(regie.SessionChat), in.Limits)
+	limits := lower(l.limits, in.Limits)
 	level1, err := l.level(ctx, prompt.Level1("", limits))
 	if err != nil {
 		return dispatch.Run{}, err

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	role := flag.String("role", "", "internal: server, or a trial as JSON")
+	short := flag.Bool("short", false, "fewer repetitions")
+	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
+	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
+	who := flag.String("contestant", "regie", "whom to profile")
+	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
+	flag.Parse()
+	var err error
+	switch {
+	case *role == "server":
+		err = serve()
+	case *role != "":
+		err = compete(*role)
+	case *profile != "":
+		err = profiled(*profile, *who, *concurrent)
+	default:
+		err = bench(*short, *minP1)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// session is one bench: the model server and what was measured against it.
+type session struct {
+	url    string
+	rounds int // repetitions of each pair
+	scale  int // runs in a trial, relative to the short form
+	// lastGrowth is the last trial's late gap divided by its early one.
+	lastGrowth float64
+}
+
+func bench(short bool, minP1 float64) error {
+	url, stop, err := startServer()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	s := &session{url: url + "/v1", rounds: 5, scale: 3}
+	if short {
+		s.rounds, s.scale = 3, 1
+	}
+	fmt.Printf("%s, %d processors, %s, %s/%s; each figure is the median of %d pairs\n\n", cpuName(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.rounds)
+	fmt.Println("| figure | Regie | floor | ratio | goal |")
+	fmt.Println("|---|---|---|---|---|")
+	worst, err := s.throughput()
+	if err != nil {
+		return err
+	}
+	if err := s.growth(); err != nil {
+		return err
+	}
+	if err := s.starting(short); err != nil {
+		return err
+	}
+	if worst < minP1 {
+		return fmt.Errorf("P1 is %.2f × floor, at least %.2f is asked for", worst, minP1)
+	}
+	return nil
+}
+
+// throughput measures P1, P2 and the memory of P5, at 1, 16 and 64 runs side by side.
+func (s *session) throughput() (worst float64, err error) {
+	worst = 1e9
+	for _, width := range []struct {
+		n, runs      int
+		floor        string
+		p1, p2, goal string
+	}{{1, 150, "floor-full", "≥ 0.85", "", ""}, {16, 600, "floor-group", "≥ 0.80", "≤ 1.4", ""}, {64, 1000, "floor-group", "≥ 0.80", "≤ 1.4", ""}} {
+		var ours, theirs, ratio, ourP99, theirP99, ratioP99, peak []float64
+		var ourGaps, theirGaps []int64
+		for range s.rounds {
+			a, gapsA, err := s.trial(trial{Contestant: "regie", Steps: 3, Concurrent: width.n, Runs: width.runs * s.scale})
+			if err != nil {
+				return 0, err
+			}
+			b, gapsB, err := s.trial(trial{Contestant: width.floor, Steps: 3, Concurrent: width.n, Runs: width.runs * s.scale})
+			if err != nil {
+				return 0, err
+			}
+			rateA, rateB := float64(a.Exchanges)/a.Seconds, float64(b.Exchanges)/b.Seconds
+			ours, theirs, ratio = append(ours, rateA), append(theirs, rateB), append(ratio, rateA/rateB)
+			ourP99, theirP99, ratioP99 = append(ourP99, a.P99), append(theirP99, b.P99), append(ratioP99, a.P99/b.P99)
+			peak = append(peak, a.PeakMiB)
+			ourGaps, theirGaps = append(ourGaps, gapsA...), append(theirGaps, gapsB...)
+		}
+		worst = min(worst, median(ratio))
+		row("P1 durable tool exchanges/s, ×%d", width.n)(median(ours), median(theirs), median(ratio), width.p1, "%.0f")
+		if width.n == 1 {
+			for _, p := range []struct {
+				p    float64
+				goal string
+			}{{50, "≤ 1.2"}, {99, "≤ 1.4"}} {
+				a, b := float64(percentile(ourGaps, p.p))/1e6, float64(percentile(theirGaps, p.p))/1e6
+				row("P2 gap p%.0f, ms, ×1", p.p)(a, b, a/b, p.goal, "%.3f")
+			}
+		} else {
+			row("P2 run p99, ms, ×%d", width.n)(median(ourP99), median(theirP99), median(ratioP99), width.p2, "%.1f")
+		}
+		if width.n == 64 {
+			fmt.Printf("| P5 peak memory, MiB, ×64 | %.0f | | | ≤ 64 |\n", median(peak))
+		}
+	}
+	return worst, nil
+}
+
+// growth measures P3: one thread of 500 exchanges.
+func (s *session) growth() error {
+	var ratio, disk, allocs []float64
+	for range s.rounds {
+		r, _, err := s.trial(trial{Contestant: "regie", Steps: 500, Concurrent: 1, Runs: 1})
+		if err != nil {
+			return err
+		}
+		ratio = append(ratio, s.lastGrowth)
+		disk, allocs = append(disk, r.DiskMiB), append(allocs, r.LateAlloc/r.EarlyAlloc)
+	}
+	fmt.Printf("| P3 gap at exchange 490 ÷ at 10 | %.2f | | | ≤ 1.3 |\n", median(ratio))
+	fmt.Printf("| P3 database after 500 exchanges, MiB | %.2f | | | ≤ 3 |\n", median(disk))
+	fmt.Printf("| P3 bytes allocated in an exchange, at 480 ÷ at 20 | %.2f | | | 0.9 – 1.1 |\n", median(allocs))
+	return nil
+}
+
+func row(name string, args ...any) func(ours, theirs, ratio float64, goal, format string) {
+	return func(ours, theirs, ratio float64, goal, format string) {
+		fmt.Printf("| "+name+" | "+format+" | "+format+" | %.2f | %s |\n", append(append([]any{}, args...), ours, theirs, ratio, goal)...)
+	}
+}
+
+// trial runs a trial in a process of its own and takes the gaps that the server saw.
+func (s *session) trial(t trial) (result, []int64, error) {
+	t.URL = s.url
+	encoded, err := json.Marshal(t)
+	if err != nil {
+		return result{}, nil, err
+	}
+	if _, err := fetchGaps(s.url); err != nil {
+		return result{}, nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return result{}, nil, err
+	}
+	child := exec.Command(self, "-role", string(encoded))
+	child.Stderr = os.Stderr
+	out, err := child.Output()
+	if err != nil {
+		return result{}, nil, fmt.Errorf("%s at %d runs: %w", t.Contestant, t.Concurrent, err)
+	}
+	var r result
+	if err := json.Unmarshal(out, &r); err != nil {
+		return result{}, nil, err
+	}
+	gaps, err := fetchGaps(s.url)
+	var ns, early, late []int64
+	for _, g := range gaps {
+		ns = append(ns, g.NS)
+		switch {
+		case g.Step >= 5 && g.Step <= 25:
+			early = append(early, g.NS)
+		case g.Step >= t.Steps-20 && g.Step < t.Steps:
+			late = append(late, g.NS)
+		}
+	}
+	if len(early) > 0 && len(late) > 0 {
+		s.lastGrowth = float64(median(late)) / float64(median(early))
+	}
+	return r, ns, err
+}
+
+func startServer() (url string, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	child := exec.Command(self, "-role", "server")
+	child.Stderr = os.Stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := child.Start(); err != nil {
+		return "", nil, err
+	}
+	url, err = bufio.NewReader(out).ReadString('\n')
+	return strings.TrimSpace(url), func() { _ = errors.Join(in.Close(), child.Wait()) }, err
+}
+
+func cpuName() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, 4096))
+	for _, line := range strings.Split(string(data), "\n") {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	return "unknown processor"
+}
+
+// starting measures P6 and the idle sessions of P5.
+func (s *session) starting(short bool) error {
+	var open []float64
+	for range s.rounds {
+		r, _, err := s.trial(trial{Contestant: "regie", Steps: 3, Concurrent: 1, Runs: 1})
+		if err != nil {
+			return err
+		}
+		open = append(open, r.OpenMS)
+	}
+	fmt.Printf("| P6 start to ready, empty, ms | %.1f | | | ≤ 30 |\n", median(open))
+	_ = short
+	return nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// trial is what one process does.
+type trial struct {
+	Contestant string `json:"contestant"` // regie, floor-none, floor-full, floor-group
+	URL        string `json:"url"`
+	Steps      int    `json:"steps"`      // tool exchanges in a run
+	Concurrent int    `json:"concurrent"` // runs side by side
+	Runs       int    `json:"runs"`
+}
+
+// result is what it measured.
+type result struct {
+	Seconds    float64 `json:"seconds"`
+	Exchanges  int     `json:"exchanges"`   // tool exchanges
+	P99        float64 `json:"p99"`         // milliseconds of a run
+	PeakMiB    float64 `json:"peak_mib"`    // of the process
+	OpenMS     float64 `json:"open_ms"`     // start to ready
+	DiskMiB    float64 `json:"disk_mib"`    // of the store, after closing
+	EarlyAlloc float64 `json:"early_alloc"` // bytes allocated in an exchange, around the 10th
+	LateAlloc  float64 `json:"late_alloc"`  // around the last
+}
+
+type contender interface {
+	run(ctx context.Context, name string, steps int) error
+	close() error
+}
+
+// compete runs a trial in this process and prints its result.
+func compete(encoded string) error {
+	var t trial
+	if err := json.Unmarshal([]byte(encoded), &t); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "regie-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	meter := newMeter(t.Steps)
+	opened := time.Now()
+	c, err := t.open(dir, meter.noop)
+	if err != nil {
+		return err
+	}
+	out := result{OpenMS: float64(time.Since(opened).Microseconds()) / 1000, Exchanges: t.Steps * t.Runs}
+	// A few runs warm up connections and caches; they are not counted.
+	if t.Steps < 100 {
+		for i := range 2 * t.Concurrent {
+			if err := c.run(context.Background(), "warm"+strconv.Itoa(i), t.Steps); err != nil {
+				return errors.Join(err, c.close())
+			}
+		}
+		if _, err := fetchGaps(t.URL); err != nil {
+			return err
+		}
+	}
+	latencies, seconds, err := t.all(c)
+	if err = errors.Join(err, c.close()); err != nil {
+		return err
+	}
+	out.Seconds, out.P99 = seconds, percentile(latencies, 99)
+	out.EarlyAlloc, out.LateAlloc = meter.allocations()
+	out.DiskMiB, err = diskUse(dir)
+	if err != nil {
+		return err
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return err
+	}
+	out.PeakMiB = float64(usage.Maxrss) / 1024
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+func (t trial) open(dir string, noop func()) (contender, error) {
+	switch t.Contestant {
+	case "regie":
+		return newRegie(context.Background(), t.URL, dir, noop)
+	case "floor-none", "floor-full", "floor-group":
+		return newFloor(t.URL, dir, t.Contestant[len("floor-"):], noop)
+	default:
+		return nil, fmt.Errorf("there is no contestant %q", t.Contestant)
+	}
+}
+
+// all runs every run, Concurrent at a time, and returns their latencies in milliseconds.
+func (t trial) all(c contender) (latencies []float64, seconds float64, err error) {
+	var next atomic.Int64
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	started := time.Now()
+	for range t.Concurrent {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1))
+				if i > t.Runs {
+					return
+				}
+				begun := time.Now()
+				failed := c.run(context.Background(), strconv.Itoa(i), t.Steps)
+				took := float64(time.Since(begun).Microseconds()) / 1000
+				mu.Lock()
+				latencies = append(latencies, took)
+				err = errors.Join(err, failed)
+				mu.Unlock()
+				if failed != nil {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return latencies, time.Since(started).Seconds(), err
+}
+
+// meter reads the process's allocations from inside the no-op tools of one long run.
+type meter struct {
+	steps int
+	calls atomic.Int64
+	at    sync.Map // call → bytes allocated by then
+}
+
+func newMeter(steps int) *meter { return &meter{steps: steps} }
+
+func (m *meter) noop() {
+	n := m.calls.Add(1)
+	if m.steps < 100 {
+		return
+	}
+	switch n {
+	case 20, 60, int64(2*m.steps - 60), int64(2*m.steps - 20):
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		m.at.Store(n, stats.TotalAlloc)
+	}
+}
+
+// allocations returns the bytes allocated in one exchange, early and late in the run.
+func (m *meter) allocations() (early, late float64) {
+	between := func(a, b int64) float64 {
+		from, ok1 := m.at.Load(a)
+		to, ok2 := m.at.Load(b)
+		if !ok1 || !ok2 {
+			return 0
+		}
+		return float64(to.(uint64)-from.(uint64)) / (float64(b-a) / 2)
+	}
+	return between(20, 60), between(int64(2*m.steps-60), int64(2*m.steps-20))
+}
+
+func diskUse(dir string) (mib float64, err error) {
+	err = filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			mib += float64(info.Size()) / (1 << 20)
+		}
+		return err
+	})
+	return mib, err
+}
