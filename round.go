@@ -129,8 +129,7 @@ type ExchangeState string
 // The exchange states.
 const (
 	ExchangeOpen    ExchangeState = "OPEN"    // the model call is intended; it may have been sent
-	ExchangeReplied ExchangeState = "REPLIED" // the reply and its calls are stored
-	ExchangeSettled ExchangeState = "SETTLED" // every call has its result
+	ExchangeReplied ExchangeState = "REPLIED" // the reply and its calls are stored; the calls say how far they are
 	ExchangeFailed  ExchangeState = "FAILED"  // no reply came
 )
 
@@ -156,7 +155,6 @@ type Exchange struct {
 	FirstByteUS int64     `json:"first_byte_us"` // microseconds from sending to the first delta
 	ModelUS     int64     `json:"model_us"`      // microseconds from sending to the end of the reply
 	RepliedAt   time.Time `json:"replied_at,omitzero"`
-	SettledAt   time.Time `json:"settled_at,omitzero"`
 }
 
 // Attempt is an earlier, failed try of an exchange's model call (decision 28): kept for the audit and for the money.

@@ -61,6 +61,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(in.Text), Type: regie.SessionChat,
 			Provider: in.Provider, Model: in.Model,
 		},
+		Workspace: workspace,
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.String()}, ClientID: in.ClientID, Text: in.Text,
 		},

@@ -80,20 +80,25 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 		return accepted, err
 	}
 	fault.Point(fault.SubmitAfter)
-	session, workspace, err := d.store.Session(ctx, in.SessionID)
-	if err != nil {
-		return accepted, err
-	}
-	round, err := d.store.Round(ctx, accepted.RoundID)
-	if err != nil {
-		return accepted, err
-	}
-	return accepted, d.run(store.Claimed{
-		Fence: accepted.Fence, Session: session, Workspace: workspace, Round: round,
+	claimed := store.Claimed{
+		Fence: accepted.Fence,
 		Exchange: regie.Exchange{
-			RoundID: round.ID, Number: 1, Reason: regie.ExchangeStart, State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
+			RoundID: accepted.RoundID, Number: 1, Reason: regie.ExchangeStart, State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
 		},
-	})
+	}
+	if accepted.Created { // all of it is known: nothing need be read
+		claimed.Session, claimed.Workspace, claimed.Round = *in.New, in.Workspace, in.Round
+		claimed.Round.State, claimed.Round.Phase, claimed.Round.Exchange = regie.RoundRunning, regie.PhaseModel, 1
+		claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
+		return accepted, d.run(claimed)
+	}
+	if claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID); err != nil {
+		return accepted, err
+	}
+	if claimed.Round, err = d.store.Round(ctx, accepted.RoundID); err != nil {
+		return accepted, err
+	}
+	return accepted, d.run(claimed)
 }
 
 // take claims a round that nobody holds and runs it.

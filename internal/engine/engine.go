@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -42,6 +43,9 @@ type Config struct {
 // Engine runs rounds. Its methods may be called from any goroutine; a round is run by one at a time, which the fence sees to.
 type Engine struct {
 	cfg Config
+
+	levelsMu sync.Mutex
+	levels   map[regie.Hash]string
 }
 
 // New returns an engine.
@@ -55,7 +59,7 @@ func New(cfg Config) *Engine {
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
 	}
-	return &Engine{cfg: cfg}
+	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}}
 }
 
 // Stopped is the cause with which a running round's context is cancelled when a person stops it. The word is stored before.
@@ -74,7 +78,7 @@ func (e *Engine) Run(ctx context.Context, claimed store.Claimed) error {
 	r := &run{
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
 		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
-		commit: context.WithoutCancel(ctx), resumed: claimed.Resumed,
+		commit: context.WithoutCancel(ctx), resumed: claimed.Resumed, known: claimed.Thread,
 	}
 	if err := r.readPolicy(); err != nil {
 		return err
@@ -94,6 +98,7 @@ type run struct {
 	calls     []regie.Call   // of the current exchange
 	policy    approval.Policy
 	thread    thread
+	known     *store.Thread // the stored thread, where whoever claimed the round knows it
 	// commit is the context of store transitions: a step that has begun to be stored is not cut by a stop.
 	commit context.Context
 	// resumed says that another process may have sent the open model call, or started the started call.

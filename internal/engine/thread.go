@@ -44,6 +44,11 @@ func (r *run) warm(ctx context.Context) error {
 		return err
 	}
 	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}}
+	if r.known != nil {
+		r.replay(*r.known)
+		r.known = nil
+		return nil
+	}
 	stored, err := r.cfg.Store.Thread(ctx, r.session.ID, 0)
 	if err != nil {
 		return err
@@ -52,12 +57,31 @@ func (r *run) warm(ctx context.Context) error {
 	return nil
 }
 
+// maxLevels bounds the prompt levels that are kept in memory; each has some kilobytes.
+const maxLevels = 256
+
+// level returns a frozen prompt level by its hash. What has a hash never changes, so it is kept.
 func (r *run) level(ctx context.Context, hash regie.Hash) (string, error) {
 	if hash.IsZero() {
 		return "", nil
 	}
+	r.levelsMu.Lock()
+	level, ok := r.levels[hash]
+	r.levelsMu.Unlock()
+	if ok {
+		return level, nil
+	}
 	data, err := r.cfg.Store.Blob(ctx, hash)
-	return string(data), err
+	if err != nil {
+		return "", err
+	}
+	r.levelsMu.Lock()
+	defer r.levelsMu.Unlock()
+	if len(r.levels) >= maxLevels {
+		clear(r.levels)
+	}
+	r.levels[hash] = string(data)
+	return string(data), nil
 }
 
 // replay appends stored messages. A message that brings results is given the calls of the reply before it.

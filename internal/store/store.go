@@ -43,11 +43,13 @@ type Advance struct {
 type Submission struct {
 	SessionID regie.ID
 	// New is the session itself where its first message makes it; it is ignored where the session is there already.
-	New      *regie.Session
-	Message  regie.Message
-	Round    regie.Round // ID, Reason, Limits, Agent, Provider, Model, TraceID, Policy, Level1, Level2 are read
-	Reserved int64       // for the first model call
-	Holder   string      // who claims the round at once; empty leaves it to whoever claims it
+	New *regie.Session
+	// Workspace is that of New; it is carried to the engine, not stored.
+	Workspace regie.Workspace
+	Message   regie.Message
+	Round     regie.Round // ID, Reason, Limits, Agent, Provider, Model, TraceID, Policy, Level1, Level2 are read
+	Reserved  int64       // for the first model call
+	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
 }
 
 // Accepted is the answer to a Submission.
@@ -57,6 +59,8 @@ type Accepted struct {
 	// Duplicate says that the message was there already (spec 2.3): nothing was added.
 	Duplicate bool
 	Fence     Fence // set where the submission claimed the round
+	// Created says that the submission made the session: the message is all that is in it.
+	Created bool
 }
 
 // Claimed is all that a holder needs to go on with a round from where it stands.
@@ -71,6 +75,8 @@ type Claimed struct {
 	Calls []regie.Call
 	// Resumed says that another process held the round before: what is open may have been sent or started.
 	Resumed bool
+	// Thread is the session's whole thread where the claimer knows it; nil has it read from the store.
+	Thread *Thread
 }
 
 // Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all (spec 2.3).

@@ -98,7 +98,8 @@ func (w *writer) genesis(owner regie.ID) (mac [32]byte) {
 // maxRows bounds one multi-row insert; longer ones are cut, so that few statements are kept prepared.
 const maxRows = 12
 
-// insertMany inserts rows of width columns each with as few statements as is useful: a statement costs more than a row.
+// insertMany inserts rows of width columns each with as few statements as is useful: a statement costs more than a row. It is not
+// for tables with a trigger on insert: SQLite would collect the rows in a temporary table first.
 func (t *tx) insertMany(prefix string, width int, values []any) error {
 	for len(values) > 0 {
 		n := min(len(values)/width, maxRows)

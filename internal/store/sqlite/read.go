@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -38,25 +39,69 @@ func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, err
 			return err
 		}
 		c.Reply = &reply
-		c.Calls, err = readCalls(ctx, q, "WHERE c.message_id = ? ORDER BY c.ordinal", c.Exchange.ReplyID)
+		c.Calls, err = readCalls(ctx, q, callsOfMessage, c.Exchange.ReplyID)
 		return err
 	})
 	return c, explain(err, FileName)
 }
 
-// querier is a snapshot to read from.
+// querier is something to read from.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryRowContext(ctx context.Context, query string, args ...any) scanner
+}
+
+// reader reads through statements that are prepared once for each connection; within a transaction where it has one.
+type reader struct {
+	db       *sql.DB
+	prepared *sync.Map // query → *sql.Stmt
+	tx       *sql.Tx
+}
+
+func (r reader) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	found, ok := r.prepared.Load(query)
+	if !ok {
+		stmt, err := r.db.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		var loaded bool
+		if found, loaded = r.prepared.LoadOrStore(query, stmt); loaded {
+			_ = stmt.Close() // another goroutine was faster
+		}
+	}
+	stmt, _ := found.(*sql.Stmt)
+	if r.tx != nil {
+		stmt = r.tx.StmtContext(ctx, stmt)
+	}
+	return stmt, nil
+}
+
+// QueryContext implements querier.
+func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := r.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// QueryRowContext implements querier.
+func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	stmt, err := r.statement(ctx, query)
+	if err != nil {
+		return &rowOrError{err: err}
+	}
+	return stmt.QueryRowContext(ctx, args...)
 }
 
 // snapshot runs reads that must agree with each other.
 func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
-	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(fn(tx), ignoreDone(tx.Rollback()))
+	return errors.Join(fn(reader{s.read.db, s.read.prepared, tx}), ignoreDone(tx.Rollback()))
 }
 
 func ignoreDone(err error) error {
@@ -129,7 +174,7 @@ func scanRound(row scanner, more ...any) (regie.Round, error) {
 func readExchanges(ctx context.Context, q querier, round regie.ID, number int) ([]regie.Exchange, error) {
 	rows, err := q.QueryContext(ctx, `SELECT round_id, number, reason, state, attempt, coalesce(first_seq, 0), coalesce(last_seq, 0), request, reply_id,
 			input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd,
-			stop_reason, error, opened_at, coalesce(first_byte_us, 0), coalesce(model_us, 0), replied_at, settled_at
+			stop_reason, error, opened_at, coalesce(first_byte_us, 0), coalesce(model_us, 0), replied_at
 		FROM exchanges WHERE round_id = ? AND (number = ? OR ? = 0) ORDER BY number`, round, number, number)
 	if err != nil {
 		return nil, err
@@ -139,16 +184,16 @@ func readExchanges(ctx context.Context, q querier, round regie.ID, number int) (
 	for rows.Next() {
 		var e regie.Exchange
 		var reason, state string
-		var cost, replied, settled sql.NullInt64
+		var cost, replied sql.NullInt64
 		var opened int64
 		if err := rows.Scan(&e.RoundID, &e.Number, &reason, &state, &e.Attempt, &e.FirstSeq, &e.LastSeq, &e.Request, &e.ReplyID,
 			&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheCreation, &e.Usage.CacheRead, &e.Usage.Reasoning, &e.Money.Reserved, &cost, &e.Money.Overrun,
-			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied, &settled); err != nil {
+			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied); err != nil {
 			return nil, err
 		}
 		e.Reason, e.State = regie.ExchangeReason(reason), regie.ExchangeState(state)
 		e.Money.Cost, e.Money.Known = cost.Int64, cost.Valid
-		e.OpenedAt, e.RepliedAt, e.SettledAt = fromMicros(opened), fromNullMicros(replied), fromNullMicros(settled)
+		e.OpenedAt, e.RepliedAt = fromMicros(opened), fromNullMicros(replied)
 		out = append(out, e)
 	}
 	return out, rows.Err()
@@ -194,11 +239,17 @@ func readMessages(ctx context.Context, q querier, where string, args ...any) ([]
 	return out, rows.Err()
 }
 
-func readCalls(ctx context.Context, q querier, where string, args ...any) ([]regie.Call, error) {
+// callsOfThread reads calls in the order of their messages. The joins are spelt out in their order: the planner has no statistics
+// and would start with the whole table of calls.
+const callsOfThread = "FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN calls c ON c.message_id = m.id "
+
+const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.message_id = ? ORDER BY c.ordinal"
+
+func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regie.Call, error) {
 	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
 			c.signature, c.definition, c.arguments, c.executed, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
 			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at
-		FROM calls c JOIN sessions s ON s.n = c.session `+where, args...)
+		`+from, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -249,11 +300,10 @@ func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (stor
 	thread := store.Thread{Calls: map[regie.ID][]regie.Call{}}
 	err := s.snapshot(ctx, func(q querier) error {
 		var err error
-		const where = "JOIN messages m ON m.id = c.message_id WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal"
 		if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq", session, after); err != nil {
 			return err
 		}
-		calls, err := readCalls(ctx, q, where, session, after)
+		calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal", session, after)
 		for _, call := range calls {
 			thread.Calls[call.MessageID] = append(thread.Calls[call.MessageID], call)
 		}
@@ -264,7 +314,7 @@ func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (stor
 
 // Events returns up to limit events of a session's log after a sequence number (spec 10.2).
 func (s *Store) Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT e.seq, e.type, e.at, b.body FROM chains c JOIN events e ON e.chain = c.n
+	rows, err := s.read.QueryContext(ctx, `SELECT e.seq, e.type, e.at, b.body FROM chains c JOIN events e ON e.chain = c.n
 		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq WHERE c.owner_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`, session, after, limit)
 	if err != nil {
 		return nil, explain(err, FileName)

@@ -30,15 +30,11 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 	if b.err != nil {
 		return b.err
 	}
-	state := "REPLIED"
-	if in.Advance.Phase != regie.PhaseCalls {
-		state = "SETTLED"
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls), now); err != nil {
 			return err
 		}
-		if err := t.repliedExchange(fence, in.Exchange, in.Message.ID, state, now); err != nil {
+		if err := t.repliedExchange(fence, in.Exchange, in.Message.ID, now); err != nil {
 			return err
 		}
 		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
@@ -65,52 +61,43 @@ func spend(e regie.Exchange) totals {
 	return totals{tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Cost, released: e.Money.Reserved}
 }
 
-func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID, state string, now time.Time) error {
+func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
 	var cost any
 	if e.Money.Known {
 		cost = e.Money.Cost
 	}
-	var settled any
-	if state == "SETTLED" {
-		settled = now.UnixMicro()
-	}
-	return t.one(errNotOpen, `UPDATE exchanges SET state = ?, first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
+	return t.one(errNotOpen, `UPDATE exchanges SET state = 'REPLIED', first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
 			cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?, overrun_microusd = ?, stop_reason = ?,
-			first_byte_us = ?, model_us = ?, replied_at = ?, settled_at = ?
+			first_byte_us = ?, model_us = ?, replied_at = ?
 		WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
-		state, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
-		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), settled, fence.RoundID, e.Number)
+		e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
+		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), fence.RoundID, e.Number)
 }
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
-const callColumns = 26
+const insertCall = `INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+	signature, definition, arguments, executed, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
+	started_at, settled_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
-	if len(calls) == 0 {
-		return nil
-	}
-	values := make([]any, 0, callColumns*len(calls))
 	for i := range calls {
 		c := &calls[i]
 		problem, err := callError(c)
 		if err != nil {
 			return err
 		}
-		var started, settled any
-		if !c.StartedAt.IsZero() {
-			started = c.StartedAt.UnixMicro()
-		}
+		var settled any
 		if c.State.Settled() {
 			settled = now.UnixMicro()
 		}
-		values = append(values, c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
+		if _, err := t.exec(insertCall, c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
 			string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), string(c.State), null(c.NotRun),
-			null(string(c.Intent)), result(c), problem, c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), started, settled)
+			null(string(c.Intent)), result(c), problem, c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), micros(c.StartedAt), settled); err != nil {
+			return err
+		}
 	}
-	return t.insertMany(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-		signature, definition, arguments, executed, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
-		started_at, settled_at) VALUES `, callColumns, values)
+	return nil
 }
 
 // result is what a settled call holds for the model; an empty text is a result too.

@@ -112,8 +112,8 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 		return t.one(errNotOpen, `UPDATE exchanges SET attempt = attempt + 1, reserved_microusd = ?, opened_at = ?
 			WHERE round_id = ? AND number = ? AND state = 'OPEN'`, in.Retry.Reserved, now.UnixMicro(), fence.RoundID, a.Exchange)
 	}
-	return t.one(errNotOpen, "UPDATE exchanges SET state = 'FAILED', error = ?, settled_at = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
-		a.Error, now.UnixMicro(), fence.RoundID, a.Exchange)
+	return t.one(errNotOpen, "UPDATE exchanges SET state = 'FAILED', error = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
+		a.Error, fence.RoundID, a.Exchange)
 }
 
 // stopRank orders the stopping words: a stronger one replaces a weaker one, never the other way (decision 6).
@@ -207,7 +207,7 @@ func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 // Orphans returns the running rounds that are not paused, oldest first. At the start of an engine each of them is an orphan:
 // the engine lock says that no other holder lives (decisions 1 and 25).
 func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
+	rows, err := s.read.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
 		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL ORDER BY r.started_at, r.id`)
 	if err != nil {
 		return nil, explain(err, FileName)

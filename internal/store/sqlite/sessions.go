@@ -59,7 +59,10 @@ func (s *Store) CreateSession(ctx context.Context, session regie.Session) (regie
 	if err != nil {
 		return session, err
 	}
-	return create.session, s.writer.do(ctx, func(t *tx) error { return t.ensureSession(create) })
+	return create.session, s.writer.do(ctx, func(t *tx) error {
+		_, err := t.ensureSession(create)
+		return err
+	})
 }
 
 // creation is a session on its way into the store.
@@ -79,35 +82,35 @@ func newSession(session *regie.Session, now time.Time) (*creation, error) {
 	return c, err
 }
 
-// ensureSession stores a session unless it is there.
-func (t *tx) ensureSession(c *creation) error {
+// ensureSession stores a session unless it is there, and reports whether it did.
+func (t *tx) ensureSession(c *creation) (made bool, err error) {
 	if c == nil {
-		return nil
+		return false, nil
 	}
 	session, at := &c.session, c.session.CreatedAt
 	mac := t.w.genesis(session.ID)
-	made, err := t.exec("INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', ?, ?, ?) ON CONFLICT (owner_id) DO NOTHING", session.ID, mac[:], at.UnixMicro())
-	if err != nil || made == 0 {
-		return err
+	rows, err := t.exec("INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', ?, ?, ?) ON CONFLICT (owner_id) DO NOTHING", session.ID, mac[:], at.UnixMicro())
+	if err != nil || rows == 0 {
+		return false, err
 	}
 	var chain int64
 	if err := t.row("SELECT n FROM chains WHERE owner_id = ?", session.ID).Scan(&chain); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
 		string(session.Type), session.Provider, session.Model, at.UnixMicro()); err != nil {
-		return err
+		return false, err
 	}
 	_, err = t.appendEvents(session.ID, chain, at, []logEvent{c.event})
-	return err
+	return true, err
 }
 
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
 func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 	hash := regie.HashOf(data)
 	var there int
-	if err := s.readers.QueryRowContext(ctx, "SELECT count(*) FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&there); err != nil {
+	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&there); err != nil {
 		return hash, explain(err, FileName)
 	}
 	if there == 1 {
@@ -126,7 +129,7 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 // Blob returns stored content, or CodeNotFound.
 func (s *Store) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 	var data []byte
-	err := s.readers.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
+	err := s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash)
 	}

@@ -45,12 +45,6 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 				return err
 			}
 		}
-		if in.Advance != nil {
-			if err := t.one(errNotOpen, "UPDATE exchanges SET state = 'SETTLED', settled_at = ? WHERE round_id = ? AND number = ? AND state = 'REPLIED'",
-				now.UnixMicro(), fence.RoundID, in.Exchange); err != nil {
-				return err
-			}
-		}
 		if err := b.store(t); err != nil {
 			return err
 		}
@@ -81,7 +75,7 @@ func (t *tx) settleCall(c *regie.Call, now time.Time) error {
 	}
 	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, settled_at = ?,
 			executed = coalesce(?, executed)
-		WHERE id = ? AND state IN ('PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'STARTED')`,
+		WHERE id = ? AND settled_at IS NULL`,
 		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, now.UnixMicro(), null(string(c.Executed)), c.ID)
 }
 
@@ -91,22 +85,22 @@ type totals struct{ tokens, cost, released int64 }
 // advance moves the round; it is the first statement of its transition, so that a refused one has written nothing.
 // starts says that the transition also starts a call.
 func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool, now time.Time) error {
-	state, reason, note, ended := "RUNNING", any(nil), "", any(nil)
-	if to.End != nil {
-		state, reason, note, ended = "ENDED", string(to.End.Reason), to.End.Note, now.UnixMicro()
-	}
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
 	}
 	// A stopping word lets only the end pass; a pause lets everything pass that starts nothing (decision 6).
-	changed, err := t.exec(`UPDATE rounds SET state = ?, end_reason = ?, end_note = ?, ended_at = ?, phase = ?, exchange = ?, total = ?, queries = ?, retries = ?,
-			format_errors = ?, resumes = ?, tokens = tokens + ?, spent_microusd = spent_microusd + ?,
-			reserved_microusd = max(0, reserved_microusd - ? + ?)
-		WHERE id = ? AND epoch = ? AND state = 'RUNNING' AND (stop_request IS NULL OR ? OR (stop_request = 'PAUSE' AND NOT ?))`,
-		state, reason, note, ended, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries, to.Counters.Retries,
-		to.Counters.FormatErrors, to.Counters.Resumes, add.tokens, add.cost, add.released, reserved,
-		fence.RoundID, fence.Epoch, flag(to.End != nil), flag(starts))
+	query, args := advanceRound, make([]any, 0, 20)
+	if to.End != nil { // apart from the rest, because the state is indexed and each change of it costs
+		query = endRound
+		args = append(args, string(to.End.Reason), to.End.Note, now.UnixMicro())
+	}
+	args = append(args, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries, to.Counters.Retries, to.Counters.FormatErrors,
+		to.Counters.Resumes, add.tokens, add.cost, add.released, reserved, fence.RoundID, fence.Epoch)
+	if to.End == nil {
+		args = append(args, flag(starts))
+	}
+	changed, err := t.exec(query, args...)
 	if err == nil && changed != 1 {
 		err = t.mayWrite(fence, true)
 		if err == nil {
@@ -115,6 +109,13 @@ func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add tot
 	}
 	return err
 }
+
+const (
+	countRound = `phase = ?, exchange = ?, total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?,
+		spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ? AND epoch = ? AND state = 'RUNNING'`
+	advanceRound = "UPDATE rounds SET " + countRound + " AND (stop_request IS NULL OR (stop_request = 'PAUSE' AND NOT ?))"
+	endRound     = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, " + countRound
+)
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any stopping word.
 func (t *tx) mayWrite(fence store.Fence, starts bool) error {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver, pure Go
@@ -34,9 +35,9 @@ type Config struct {
 
 // Store is the embedded store. Its methods may be called from any goroutine.
 type Store struct {
-	dir     string
-	readers *sql.DB
-	writer  *writer
+	dir    string
+	read   reader
+	writer *writer
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
@@ -72,19 +73,19 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	readers.SetMaxOpenConns(readerCount)
 	readers.SetMaxIdleConns(readerCount)
-	return &Store{dir: cfg.Dir, readers: readers, writer: w}, nil
+	return &Store{dir: cfg.Dir, read: reader{db: readers, prepared: new(sync.Map)}, writer: w}, nil
 }
 
 // Close waits for the transitions under way and closes the file.
 func (s *Store) Close() error {
-	return errors.Join(s.readers.Close(), s.writer.close())
+	return errors.Join(s.read.db.Close(), s.writer.close())
 }
 
 // QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It reads the whole database:
 // decision 31 has it run in the background.
 func (s *Store) QuickCheck(ctx context.Context) error {
 	var verdict string
-	if err := s.readers.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+	if err := s.read.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return explain(err, FileName)
 	}
 	if verdict != "ok" {

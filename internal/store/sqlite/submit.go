@@ -48,7 +48,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if found || err != nil {
 			return err
 		}
-		if err := t.ensureSession(create); err != nil {
+		if out.Created, err = t.ensureSession(create); err != nil {
 			return err
 		}
 		epoch, chain, err := t.freeSession(in)

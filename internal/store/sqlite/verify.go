@@ -102,7 +102,7 @@ func remember(said map[regie.ID]callEvent, body []byte) error {
 }
 
 func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said map[regie.ID]callEvent) error {
-	calls, err := readCalls(ctx, q, "WHERE s.id = ?", report.SessionID)
+	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", report.SessionID)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 
 // Session returns a session with its workspace.
 func (s *Store) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
-	session, workspace, err := readSession(ctx, s.readers, id)
+	session, workspace, err := readSession(ctx, s.read, id)
 	return session, workspace, explain(err, FileName)
 }
 
 // Round returns a round as it stands.
 func (s *Store) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
-	round, err := readRound(ctx, s.readers, id)
+	round, err := readRound(ctx, s.read, id)
 	return round, explain(err, FileName)
 }
 
@@ -67,7 +67,7 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 			return nil, err
 		}
 		view.Reply = &reply
-		if view.Calls, err = readCalls(ctx, q, "WHERE c.message_id = ? ORDER BY c.ordinal", exchange.ReplyID); err != nil {
+		if view.Calls, err = readCalls(ctx, q, callsOfMessage, exchange.ReplyID); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 
 // Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
 func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.workspace_id, s.agent, b.body,
+	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.workspace_id, s.agent, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
