@@ -87,8 +87,11 @@ type Part struct {
 	// provider.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
-	// CallID points to the call row that owns arguments and result.
-	CallID ID `json:"call_id,omitzero"`
+	// CallID points to the call row that owns arguments and result. Tool and Arguments, the hash of what the model wrote, are
+	// repeated here so that the log says what was proposed, and binds it (decision 15).
+	CallID    ID     `json:"call_id,omitzero"`
+	Tool      string `json:"tool,omitempty"`
+	Arguments Hash   `json:"arguments,omitzero"`
 	// Media is an attachment shown at this place.
 	Media *Attachment `json:"media,omitempty"`
 }

@@ -34,7 +34,7 @@ func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
 					first[call.Signature] = call.ID
 				}
 			}
-			stored.CallID = call.ID
+			stored.CallID, stored.Tool, stored.Arguments = call.ID, call.Tool, regie.HashOf([]byte(call.Arguments))
 			calls = append(calls, call)
 		}
 		message.AI.Parts = append(message.AI.Parts, stored)

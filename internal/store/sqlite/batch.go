@@ -38,8 +38,8 @@ func (b *batch) message(m *regie.Message) {
 	b.add(regie.EventMessage, m)
 }
 
-// callEvent is the body of tool_call and tool_result. It binds the arguments and the result, which the call's row owns, by their
-// hashes, so that verify finds an altered row (decision 15).
+// callEvent is the body of tool_call and tool_result. It binds the intent and the result, which the call's row owns, by their
+// hashes, so that verify finds an altered row (decision 15). The arguments are bound by the message that proposed the call.
 type callEvent struct {
 	CallID     regie.ID         `json:"call_id"`
 	Exchange   int              `json:"exchange"`
@@ -47,22 +47,12 @@ type callEvent struct {
 	Kind       regie.CallKind   `json:"kind,omitempty"`
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
-	Arguments  regie.Hash       `json:"arguments,omitzero"`
 	Intent     regie.Hash       `json:"intent,omitzero"`
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
 	Error      regie.Code       `json:"error,omitempty"`
 	Recovered  bool             `json:"recovered,omitempty"`
 	DurationUS int64            `json:"duration_us,omitempty"`
-}
-
-// proposed tells that a call was proposed, or started where its intent is stored with it.
-func (b *batch) proposed(c *regie.Call) {
-	event := callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: regie.CallProposed, Arguments: regie.HashOf([]byte(c.Arguments))}
-	if c.State == regie.CallStarted {
-		event.State, event.Intent = c.State, hashOrZero(c.Intent)
-	}
-	b.add(regie.EventToolCall, event)
 }
 
 // started tells that the intent of an action is stored.

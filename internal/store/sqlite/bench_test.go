@@ -46,7 +46,7 @@ func BenchmarkQueryExchange(b *testing.B) {
 				ID: regie.NewID(), RoundID: fence.RoundID, Exchange: number, Ordinal: i, MessageID: reply.ID, Origin: regie.OriginModel, Tool: "bench.noop",
 				ProviderCallID: regie.NewID().String(), Kind: regie.KindQuery, Class: regie.ClassRead, Signature: regie.HashOf([]byte("x")), Arguments: `{"n":1}`, State: regie.CallProposed,
 			}
-			reply.AI.Parts = append(reply.AI.Parts, regie.Part{Type: regie.PartCall, CallID: calls[i].ID})
+			reply.AI.Parts = append(reply.AI.Parts, regie.Part{Type: regie.PartCall, CallID: calls[i].ID, Tool: calls[i].Tool, Arguments: regie.HashOf([]byte(calls[i].Arguments))})
 		}
 		counters := regie.Counters{Total: number}
 		if err := s.AppendReply(ctx, fence, store.Reply{

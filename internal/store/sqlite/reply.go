@@ -16,7 +16,9 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 	b := batch{fence: fence, now: now}
 	b.message(&in.Message)
 	for i := range in.Calls {
-		b.proposed(&in.Calls[i])
+		if in.Calls[i].State == regie.CallStarted {
+			b.started(&in.Calls[i])
+		}
 	}
 	for i := range in.Calls {
 		if in.Calls[i].State.Settled() {

@@ -45,7 +45,7 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		return err
 	}
 	defer rows.Close()
-	said := map[regie.ID]callEvent{}
+	said := map[regie.ID]*spoken{}
 	for rows.Next() {
 		var seq, at int64
 		var kind string
@@ -66,10 +66,8 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		}
 		if !body.Valid {
 			report.Erased++
-		} else if kind == string(regie.EventToolCall) || kind == string(regie.EventToolResult) {
-			if err := remember(said, []byte(body.String)); err != nil {
-				return broken("the body of row %d cannot be read", seq)
-			}
+		} else if err := remember(said, regie.EventType(kind), []byte(body.String)); err != nil {
+			return broken("the body of row %d cannot be read", seq)
 		}
 		report.Events = seq
 	}
@@ -87,21 +85,46 @@ func broken(format string, args ...any) error {
 	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v", regie.Errorf(regie.CodeChainBroken, format, args...))
 }
 
-// remember merges what the log says of a call: its arguments when it was proposed, its state and result last.
-func remember(said map[regie.ID]callEvent, body []byte) error {
-	var event callEvent
-	if err := json.Unmarshal(body, &event); err != nil {
-		return err
+// spoken is what the log says of a call.
+type spoken struct {
+	arguments regie.Hash
+	state     regie.CallState
+	code      regie.NotRunCode
+	result    regie.Hash
+}
+
+// remember notes what an event says of calls: what was proposed, and how it was settled.
+func remember(said map[regie.ID]*spoken, kind regie.EventType, body []byte) error {
+	switch kind {
+	case regie.EventMessage:
+		var m regie.Message
+		if err := json.Unmarshal(body, &m); err != nil {
+			return err
+		}
+		if m.AI == nil {
+			return nil
+		}
+		for _, part := range m.AI.Parts {
+			if part.Type == regie.PartCall {
+				said[part.CallID] = &spoken{arguments: part.Arguments, state: regie.CallProposed}
+			}
+		}
+	case regie.EventToolCall, regie.EventToolResult:
+		var event callEvent
+		if err := json.Unmarshal(body, &event); err != nil {
+			return err
+		}
+		call := said[event.CallID]
+		if call == nil { // its message was erased
+			call = &spoken{}
+			said[event.CallID] = call
+		}
+		call.state, call.code, call.result = event.State, event.Code, event.Result
 	}
-	before := said[event.CallID]
-	if event.Arguments.IsZero() {
-		event.Arguments = before.Arguments
-	}
-	said[event.CallID] = event
 	return nil
 }
 
-func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said map[regie.ID]callEvent) error {
+func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said map[regie.ID]*spoken) error {
 	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", report.SessionID)
 	if err != nil {
 		return err
@@ -117,11 +140,11 @@ func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, sai
 		}
 		delete(said, c.ID)
 		switch {
-		case regie.HashOf([]byte(c.Arguments)) != log.Arguments:
+		case !log.arguments.IsZero() && regie.HashOf([]byte(c.Arguments)) != log.arguments:
 			return broken("the arguments of call %s were altered", c.ID)
-		case c.State != log.State || c.NotRun != log.Code:
-			return broken("call %s is %s, the log says %s", c.ID, c.State, log.State)
-		case !log.Result.IsZero() && regie.HashOf([]byte(c.Result)) != log.Result:
+		case c.State != log.state || c.NotRun != log.code:
+			return broken("call %s is %s, the log says %s", c.ID, c.State, log.state)
+		case !log.result.IsZero() && regie.HashOf([]byte(c.Result)) != log.result:
 			return broken("the result of call %s was altered", c.ID)
 		}
 	}
