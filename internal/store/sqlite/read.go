@@ -90,7 +90,7 @@ func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*s
 func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
 	stmt, err := r.statement(ctx, query)
 	if err != nil {
-		return &rowOrError{err: err}
+		return found{err: err}
 	}
 	return stmt.QueryRowContext(ctx, args...)
 }

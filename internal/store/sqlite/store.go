@@ -55,7 +55,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	writing, err := sql.Open("sqlite", dsn(path, "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
-		"wal_autocheckpoint(2000)", "journal_size_limit(16777216)", "temp_store(MEMORY)", "cache_size(-8192)"))
+		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)"))
 	if err != nil {
 		return nil, explain(err, path)
 	}

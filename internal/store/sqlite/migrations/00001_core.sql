@@ -336,8 +336,6 @@ CREATE TABLE calls (
     CHECK (state <> 'UNKNOWN' OR kind = 'action')
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX calls_provider_id ON calls (session, provider_call_id) WHERE provider_call_id IS NOT NULL;
-
 -- The one trigger that every change of a call passes: exactly one result (invariant 4), UNKNOWN ends only by evidence (invariant 5),
 -- and no step of the state list is left out (decision 3).
 -- +goose StatementBegin
