@@ -78,8 +78,7 @@ func (b *batch) end(end *store.End) {
 	if end == nil {
 		return
 	}
-	b.add(regie.EventRound, roundEvent{RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason, Note: end.Note})
-	b.add(regie.EventSessionState, stateEvent{State: regie.SessionIdle})
+	b.add(regie.EventRound, roundEvent{RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason, Note: end.Note, Session: regie.SessionIdle})
 }
 
 // store writes the events and the rows of the messages. Calls must have been written before.

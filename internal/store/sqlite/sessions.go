@@ -60,7 +60,11 @@ func (s *Store) CreateSession(ctx context.Context, session regie.Session) (regie
 		return session, err
 	}
 	return create.session, s.writer.do(ctx, func(t *tx) error {
-		_, err := t.ensureSession(create)
+		made, chain, err := t.insertSession(create, "", 0)
+		if err != nil || !made {
+			return err
+		}
+		_, err = t.appendEvents(session.ID, chain, create.session.CreatedAt, []logEvent{create.event})
 		return err
 	})
 }
@@ -82,28 +86,26 @@ func newSession(session *regie.Session, now time.Time) (*creation, error) {
 	return c, err
 }
 
-// ensureSession stores a session unless it is there, and reports whether it did.
-func (t *tx) ensureSession(c *creation) (made bool, err error) {
-	if c == nil {
-		return false, nil
+// insertSession stores a session unless it is there, and reports whether it did. With an epoch it is active from the start. Its event
+// is the caller's to append.
+func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, chain int64, err error) {
+	session, at, state := &c.session, c.session.CreatedAt, regie.SessionIdle
+	if epoch > 0 {
+		state = regie.SessionActive
 	}
-	session, at := &c.session, c.session.CreatedAt
 	mac := t.w.genesis(session.ID)
 	rows, err := t.exec("INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', ?, ?, ?) ON CONFLICT (owner_id) DO NOTHING", session.ID, mac[:], at.UnixMicro())
 	if err != nil || rows == 0 {
-		return false, err
+		return false, 0, err
 	}
-	var chain int64
 	if err := t.row("SELECT n FROM chains WHERE owner_id = ?", session.ID).Scan(&chain); err != nil {
-		return false, err
+		return false, 0, err
 	}
-	if _, err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, at.UnixMicro()); err != nil {
-		return false, err
-	}
-	_, err = t.appendEvents(session.ID, chain, at, []logEvent{c.event})
-	return true, err
+	t.heads[chain] = head{mac: mac}
+	_, err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, state, epoch, lease_holder, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
+		string(session.Type), session.Provider, session.Model, string(state), epoch, null(holder), at.UnixMicro())
+	return err == nil, chain, err
 }
 
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).

@@ -29,11 +29,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 	if err != nil {
 		return store.Accepted{}, err
 	}
-	started, err := newEvent(regie.EventRound, roundEvent{RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID})
-	if err != nil {
-		return store.Accepted{}, err
-	}
-	active, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionActive})
+	started, err := newEvent(regie.EventRound, roundEvent{RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive})
 	if err != nil {
 		return store.Accepted{}, err
 	}
@@ -48,22 +44,23 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if found || err != nil {
 			return err
 		}
-		if out.Created, err = t.ensureSession(create); err != nil {
-			return err
-		}
-		epoch, chain, err := t.freeSession(in)
+		events := []logEvent{stored, started}
+		epoch, chain, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
 		}
-		// The round is stored with number and epoch first: its unique index refuses a second open round.
-		if err := t.insertRound(chain, epoch, in, string(limits), now); err != nil {
+		// The round is stored before the events: its unique index refuses a second open round.
+		if err := t.insertRound(chain, epoch, in, out.Created, string(limits), now); err != nil {
 			return err
 		}
-		first, err := t.appendEvents(in.SessionID, chain, now, []logEvent{stored, started, active})
+		if out.Created {
+			events = append([]logEvent{create.event}, events...)
+		}
+		first, err := t.appendEvents(in.SessionID, chain, now, events)
 		if err != nil {
 			return err
 		}
-		out.Message.Seq = first
+		out.Message.Seq = first + int64(len(events)-2)
 		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
 		return t.insertMessage(chain, &out.Message)
 	})
@@ -94,8 +91,13 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	return true, err
 }
 
-// freeSession checks that the session can start a round and, where the submission claims it, raises its epoch.
-func (t *tx) freeSession(in store.Submission) (epoch, chain int64, err error) {
+// freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch.
+func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch, chain int64, err error) {
+	if create != nil {
+		if out.Created, chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
+			return 1, chain, err
+		}
+	}
 	var state, kind string
 	err = t.row("SELECT n, epoch, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &epoch, &state, &kind)
 	switch {
@@ -113,11 +115,12 @@ func (t *tx) freeSession(in store.Submission) (epoch, chain int64, err error) {
 	return epoch, chain, err
 }
 
-func (t *tx) insertRound(chain, epoch int64, in store.Submission, limits string, now time.Time) error {
-	round := in.Round
-	var number int
-	if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM rounds WHERE session = ?", chain).Scan(&number); err != nil {
-		return err
+func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, limits string, now time.Time) error {
+	round, number := in.Round, 1
+	if !first {
+		if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM rounds WHERE session = ?", chain).Scan(&number); err != nil {
+			return err
+		}
 	}
 	if _, err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, provider, model,
 			policy, trigger_message_id, level1, level2, reserved_microusd, started_at)
@@ -172,6 +175,8 @@ type roundEvent struct {
 	Note    string            `json:"end_note,omitempty"`
 	Stop    regie.StopRequest `json:"stop_request,omitempty"`
 	TraceID string            `json:"trace_id,omitempty"`
+	// Session is the state that the session takes with this.
+	Session regie.SessionState `json:"session_state,omitempty"`
 }
 
 // stateEvent is the body of a session_state event.

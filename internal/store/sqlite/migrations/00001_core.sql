@@ -100,7 +100,8 @@ CREATE TABLE sessions (
     name               TEXT    NOT NULL DEFAULT '',
     type               TEXT    NOT NULL CHECK (type = 'CHAT' OR type = 'SEED' OR type = 'AUTOMATION' OR type = 'SUBAGENT'),
     visibility         TEXT    NOT NULL DEFAULT 'private' CHECK (visibility IN ('private', 'shared')),
-    origin             TEXT    NOT NULL DEFAULT 'local' CHECK (origin = 'local' OR origin = 'api' OR origin = 'seed' OR origin = 'fork' OR origin = 'parent'),
+    origin             TEXT    NOT NULL DEFAULT 'local' CHECK (origin = 'local' OR origin = 'api' OR origin = 'seed' OR origin = 'fork' OR
+                                 origin = 'parent'),
     provider           TEXT    NOT NULL,
     model              TEXT    NOT NULL,
     require_validation INTEGER NOT NULL DEFAULT 0 CHECK (require_validation IN (0, 1)),
@@ -111,9 +112,12 @@ CREATE TABLE sessions (
     parent_call        BLOB UNIQUE,
     forked_from        BLOB REFERENCES sessions (id),
     forked_at_seq      INTEGER,
-    state              TEXT    NOT NULL DEFAULT 'IDLE' CHECK (state = 'IDLE' OR state = 'QUEUED' OR state = 'ACTIVE' OR state = 'PAUSED' OR state = 'WAITING_VALIDATION' OR state = 'WAITING_RESPONSE' OR state = 'WAITING_NETWORK' OR state = 'WAITING_TASK' OR state = 'CLOSED'),
+    state              TEXT    NOT NULL DEFAULT 'IDLE' CHECK (state = 'IDLE' OR state = 'QUEUED' OR state = 'ACTIVE' OR state = 'PAUSED' OR
+                                 state = 'WAITING_VALIDATION' OR state = 'WAITING_RESPONSE' OR state = 'WAITING_NETWORK' OR
+                                 state = 'WAITING_TASK' OR state = 'CLOSED'),
     waiting_network    INTEGER NOT NULL DEFAULT 0 CHECK (waiting_network IN (0, 1)),
-    end_reason         TEXT CHECK (end_reason = 'COMPLETED' OR end_reason = 'TIMEOUT' OR end_reason = 'ERROR' OR end_reason = 'CANCELLED'),
+    end_reason         TEXT CHECK (end_reason IS NULL OR end_reason = 'COMPLETED' OR end_reason = 'TIMEOUT' OR end_reason = 'ERROR' OR
+                                 end_reason = 'CANCELLED'),
     epoch              INTEGER NOT NULL DEFAULT 0,
     lease_holder       TEXT,
     lease_until        INTEGER,
@@ -148,9 +152,13 @@ CREATE TABLE rounds (
     id                 BLOB PRIMARY KEY CHECK (length(id) = 16),
     session            INTEGER NOT NULL REFERENCES sessions (n),
     number             INTEGER NOT NULL CHECK (number > 0),
-    reason             TEXT    NOT NULL CHECK (reason = 'USER_MESSAGE' OR reason = 'MANUAL_TRIGGER' OR reason = 'AUTOMATION_START' OR reason = 'TASK_CALLBACK'),
+    reason             TEXT    NOT NULL CHECK (reason = 'USER_MESSAGE' OR reason = 'MANUAL_TRIGGER' OR reason = 'AUTOMATION_START' OR
+                                 reason = 'TASK_CALLBACK'),
     state              TEXT    NOT NULL CHECK (state = 'RUNNING' OR state = 'WAITING' OR state = 'ENDED'),
-    end_reason         TEXT CHECK (end_reason = 'ANSWERED' OR end_reason = 'COMPLETED' OR end_reason = 'LIMIT' OR end_reason = 'EARLY_STOP' OR end_reason = 'DENIED' OR end_reason = 'INTERRUPTED' OR end_reason = 'STOPPED' OR end_reason = 'PROVIDER_ERROR' OR end_reason = 'NO_PROGRESS' OR end_reason = 'WATCHDOG' OR end_reason = 'CLIENT_TOOLS'),
+    end_reason         TEXT CHECK (end_reason IS NULL OR end_reason = 'ANSWERED' OR end_reason = 'COMPLETED' OR end_reason = 'LIMIT' OR
+                                 end_reason = 'EARLY_STOP' OR end_reason = 'DENIED' OR end_reason = 'INTERRUPTED' OR
+                                 end_reason = 'STOPPED' OR end_reason = 'PROVIDER_ERROR' OR end_reason = 'NO_PROGRESS' OR
+                                 end_reason = 'WATCHDOG' OR end_reason = 'CLIENT_TOOLS'),
     end_note           TEXT    NOT NULL DEFAULT '',
     phase              TEXT    NOT NULL CHECK (phase = 'MODEL' OR phase = 'CALLS' OR phase = 'END'),
     exchange           INTEGER NOT NULL CHECK (exchange > 0),
@@ -160,7 +168,7 @@ CREATE TABLE rounds (
     format_errors      INTEGER NOT NULL DEFAULT 0,
     resumes            INTEGER NOT NULL DEFAULT 0,
     limits             TEXT    NOT NULL,
-    stop_request       TEXT CHECK (stop_request = 'INTERRUPT' OR stop_request = 'PAUSE' OR stop_request = 'STOP'),
+    stop_request       TEXT CHECK (stop_request IS NULL OR stop_request = 'INTERRUPT' OR stop_request = 'PAUSE' OR stop_request = 'STOP'),
     epoch              INTEGER NOT NULL,
     trace_id           TEXT    NOT NULL,
     agent              TEXT    NOT NULL,
@@ -259,7 +267,11 @@ CREATE TABLE messages (
     pending_seq   INTEGER,
     sender        TEXT    NOT NULL CHECK (sender = 'USER' OR sender = 'AI' OR sender = 'SYSTEM'),
     variant       TEXT    NOT NULL CHECK (variant = 'rich' OR variant = 'text' OR variant = 'ai' OR variant = 'system'),
-    system_type   TEXT CHECK (system_type = 'DATA_ADDED' OR system_type = 'ACTIONS_EXECUTED' OR system_type = 'LIMIT_REACHED' OR system_type = 'FORMAT_ERROR' OR system_type = 'COMPLETE_REFUSED' OR system_type = 'VALIDATION_CANCELLED' OR system_type = 'COMMUNICATION_CANCELLED' OR system_type = 'TASK_RESULT' OR system_type = 'CONTEXT_SUMMARY' OR system_type = 'UNDONE' OR system_type = 'NETWORK_ERROR' OR system_type = 'SESSION_TIMEOUT'),
+    system_type   TEXT CHECK (system_type IS NULL OR system_type = 'DATA_ADDED' OR system_type = 'ACTIONS_EXECUTED' OR
+                                 system_type = 'LIMIT_REACHED' OR system_type = 'FORMAT_ERROR' OR system_type = 'COMPLETE_REFUSED' OR
+                                 system_type = 'VALIDATION_CANCELLED' OR system_type = 'COMMUNICATION_CANCELLED' OR
+                                 system_type = 'TASK_RESULT' OR system_type = 'CONTEXT_SUMMARY' OR system_type = 'UNDONE' OR
+                                 system_type = 'NETWORK_ERROR' OR system_type = 'SESSION_TIMEOUT'),
     author_kind   TEXT    NOT NULL CHECK (author_kind = 'user' OR author_kind = 'agent' OR author_kind = 'component' OR author_kind = 'task'),
     author_id     TEXT    NOT NULL,
     client_id     TEXT,
@@ -308,8 +320,11 @@ CREATE TABLE calls (
     arguments        TEXT    NOT NULL, -- what the model wrote, verbatim
     executed         TEXT,             -- what ran instead, where a person edited it
     ask              INTEGER NOT NULL DEFAULT 0 CHECK (ask IN (0, 1)), -- the model itself asked for an approval (decision 40)
-    state            TEXT    NOT NULL CHECK (state = 'PROPOSED' OR state = 'AWAITING_APPROVAL' OR state = 'APPROVED' OR state = 'STARTED' OR state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'UNKNOWN' OR state = 'NOT_RUN'),
-    code             TEXT CHECK (code = 'DENIED' OR code = 'EXPIRED' OR code = 'DUPLICATE_IN_BATCH' OR code = 'ANTI_LOOP' OR code = 'CACHED' OR code = 'OVER_LIMIT' OR code = 'INTERRUPTED' OR code = 'SUPERSEDED' OR code = 'OUT_OF_SCOPE' OR code = 'INVALID' OR code = 'REPEATED_FAILURE'),
+    state            TEXT    NOT NULL CHECK (state = 'PROPOSED' OR state = 'AWAITING_APPROVAL' OR state = 'APPROVED' OR
+                                 state = 'STARTED' OR state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'UNKNOWN' OR state = 'NOT_RUN'),
+    code             TEXT CHECK (code IS NULL OR code = 'DENIED' OR code = 'EXPIRED' OR code = 'DUPLICATE_IN_BATCH' OR
+                                 code = 'ANTI_LOOP' OR code = 'CACHED' OR code = 'OVER_LIMIT' OR code = 'INTERRUPTED' OR
+                                 code = 'SUPERSEDED' OR code = 'OUT_OF_SCOPE' OR code = 'INVALID' OR code = 'REPEATED_FAILURE'),
     intent           TEXT,
     result           TEXT,
     error            TEXT,
@@ -344,7 +359,8 @@ WHEN NOT CASE OLD.state
     WHEN 'PROPOSED' THEN 1
     WHEN 'STARTED' THEN (NEW.state = 'STARTED' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED' OR NEW.state = 'UNKNOWN' OR NEW.state = 'NOT_RUN')
     WHEN 'AWAITING_APPROVAL' THEN (NEW.state = 'AWAITING_APPROVAL' OR NEW.state = 'APPROVED' OR NEW.state = 'NOT_RUN')
-    WHEN 'APPROVED' THEN (NEW.state = 'APPROVED' OR NEW.state = 'STARTED' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED' OR NEW.state = 'NOT_RUN' OR NEW.state = 'AWAITING_APPROVAL')
+    WHEN 'APPROVED' THEN (NEW.state = 'APPROVED' OR NEW.state = 'STARTED' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED' OR
+                                 NEW.state = 'NOT_RUN' OR NEW.state = 'AWAITING_APPROVAL')
     WHEN 'UNKNOWN' THEN NEW.state IN ('SUCCEEDED', 'FAILED') AND NEW.resolved_at IS NOT NULL
     ELSE 0
 END
@@ -359,11 +375,6 @@ BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
 CREATE TRIGGER messages_have_their_calls BEFORE INSERT ON messages
 WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
 BEGIN SELECT RAISE(ABORT, 'a message and its calls do not agree (decision 7)'); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER calls_before_their_message BEFORE INSERT ON calls
-WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.message_id)
-BEGIN SELECT RAISE(ABORT, 'a call cannot be added to a stored message (decision 7)'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER messages_calls_fixed BEFORE UPDATE OF id, session, sender, variant, calls ON messages
