@@ -31,6 +31,10 @@ type Config struct {
 	Dir string
 	// Notify is told, after the commit and on the writer's goroutine, how far a session's log now reaches. It must not block.
 	Notify func(session regie.ID, seq int64)
+	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
+	BusyTimeout int
+	// MaxPages bounds the file, in pages of 4 KiB; zero leaves it to the disk.
+	MaxPages int
 }
 
 // Store is the embedded store. Its methods may be called from any goroutine.
@@ -54,8 +58,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	writing, err := sql.Open("sqlite", dsn(path, "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
-		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)"))
+	if cfg.BusyTimeout == 0 {
+		cfg.BusyTimeout = 5000
+	}
+	pragmas := []string{"foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
+		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)"}
+	if cfg.MaxPages > 0 {
+		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", cfg.MaxPages))
+	}
+	writing, err := sql.Open("sqlite", dsn(path, cfg.BusyTimeout, pragmas...))
 	if err != nil {
 		return nil, explain(err, path)
 	}
@@ -67,7 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
-	readers, err := sql.Open("sqlite", dsn(path, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
+	readers, err := sql.Open("sqlite", dsn(path, cfg.BusyTimeout, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
 	if err != nil {
 		return nil, errors.Join(explain(err, path), w.close())
 	}
@@ -94,8 +105,8 @@ func (s *Store) QuickCheck(ctx context.Context) error {
 	return nil
 }
 
-func dsn(path string, pragmas ...string) string {
-	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+func dsn(path string, busy int, pragmas ...string) string {
+	query := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busy)}, pragmas...)}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 

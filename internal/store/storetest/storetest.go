@@ -1,0 +1,229 @@
+// Package storetest is the one suite that every store passes (docs/design.md, "Store"): what each domain transition does, what it
+// refuses, and that a refused one leaves nothing behind. It starts goroutines only inside a test and waits for them.
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Store is all that a store does.
+type Store interface {
+	EnsureUser(ctx context.Context, name string) (regie.User, error)
+	EnsureWorkspace(ctx context.Context, owner regie.ID, workspace regie.Workspace) (regie.Workspace, error)
+	CreateSession(ctx context.Context, session regie.Session) (regie.Session, error)
+	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
+	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
+	Release(ctx context.Context, fence store.Fence) error
+	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error
+	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error
+	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error
+	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
+	Resume(ctx context.Context, round regie.ID) error
+	Orphans(ctx context.Context) ([]store.Orphan, error)
+	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
+	Round(ctx context.Context, id regie.ID) (regie.Round, error)
+	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
+	Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
+	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
+	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
+	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
+	MarkRead(ctx context.Context, mark regie.ReadMark) error
+	Verify(ctx context.Context, session regie.ID) (store.VerifyReport, error)
+	QuickCheck(ctx context.Context) error
+}
+
+// Run runs the suite. open returns an empty store that the test closes by itself.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	for name, test := range map[string]func(*World){
+		"Submit":             submit,
+		"SubmitRefuses":      submitRefuses,
+		"Exchange":           exchange,
+		"ActionsOneByOne":    actionsOneByOne,
+		"SettleOnce":         settleOnce,
+		"ReplyIsWhole":       replyIsWhole,
+		"StaleEpoch":         staleEpoch,
+		"InterruptWins":      interruptWins,
+		"PauseStartsNothing": pauseStartsNothing,
+		"StopIsIdempotent":   stopIsIdempotent,
+		"Attempts":           attempts,
+		"Orphans":            orphans,
+		"StreamEqualsLog":    streamEqualsLog,
+		"SessionsNeverMix":   sessionsNeverMix,
+		"NeighboursUnharmed": neighboursUnharmed,
+		"BlobsAndReadMarks":  blobsAndReadMarks,
+		"MessageVariants":    messageVariants,
+		"NotFound":           notFound,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(NewWorld(t, open(t)))
+		})
+	}
+}
+
+// World is a store with a user and a workspace, and short ways to do what a test is not about.
+type World struct {
+	T         *testing.T
+	Store     Store
+	Ctx       context.Context
+	User      regie.ID
+	Workspace regie.Workspace
+}
+
+// NewWorld prepares a store.
+func NewWorld(t *testing.T, s Store) *World {
+	w := &World{T: t, Store: s, Ctx: t.Context()}
+	user, err := s.EnsureUser(w.Ctx, "ada")
+	w.must(err)
+	w.User = user.ID
+	w.Workspace, err = s.EnsureWorkspace(w.Ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"})
+	w.must(err)
+	return w
+}
+
+func (w *World) must(err error) {
+	w.T.Helper()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *World) refused(code regie.Code, err error) {
+	w.T.Helper()
+	if got := regie.CodeOf(err); got != code {
+		w.T.Errorf("got %q (%v), want %q", got, err, code)
+	}
+}
+
+func (w *World) equal(what string, got, want any, options ...cmp.Option) {
+	w.T.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		w.T.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Submission is a message that makes a session and claims its round.
+func (w *World) Submission(text string) store.Submission {
+	session := regie.NewID()
+	return store.Submission{
+		SessionID: session, Holder: "test", Reserved: 70,
+		New: &regie.Session{
+			ID: session, WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Name: text, Type: regie.SessionChat, Provider: "p", Model: "m",
+		},
+		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, Text: text},
+		Round: regie.Round{
+			ID: regie.NewID(), Reason: regie.ReasonUserMessage, Limits: regie.Limits{Total: 20, CallsInReply: 10}, Agent: "main", Provider: "p", Model: "m",
+			TraceID: "trace", Policy: json.RawMessage(`{"allow":["*"]}`),
+		},
+	}
+}
+
+// Start submits a message and returns its claimed round.
+func (w *World) Start() store.Fence {
+	w.T.Helper()
+	accepted, err := w.Store.Submit(w.Ctx, w.Submission("go"))
+	w.must(err)
+	return accepted.Fence
+}
+
+// Calls makes the calls of a reply, one for each kind.
+func (w *World) Calls(fence store.Fence, exchange int, message regie.ID, kinds ...regie.CallKind) []regie.Call {
+	calls := make([]regie.Call, len(kinds))
+	for i, kind := range kinds {
+		calls[i] = regie.Call{
+			ID: regie.NewID(), RoundID: fence.RoundID, Exchange: exchange, Ordinal: i, MessageID: message, Origin: regie.OriginModel,
+			Tool: "t." + string(kind), ProviderCallID: regie.NewID().String(), Kind: kind, Class: regie.ClassRead, Signature: regie.HashOf([]byte{byte(i)}),
+			Definition: regie.HashOf([]byte("definition")), Arguments: fmt.Sprintf(`{"n":%d}`, i), State: regie.CallProposed,
+		}
+		if kind == regie.KindAction {
+			calls[i].Class = regie.ClassOnce
+		}
+	}
+	return calls
+}
+
+// Reply makes the transition of a reply with calls.
+func (w *World) Reply(fence store.Fence, exchange int, kinds ...regie.CallKind) store.Reply {
+	message := regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main", Model: "m"}, Exchange: exchange,
+		AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: "I look."}}},
+	}
+	calls := w.Calls(fence, exchange, message.ID, kinds...)
+	for _, c := range calls {
+		message.AI.Parts = append(message.AI.Parts, regie.Part{Type: regie.PartCall, CallID: c.ID, Tool: c.Tool, Arguments: regie.HashOf([]byte(c.Arguments))})
+	}
+	return store.Reply{
+		Message: message, Calls: calls,
+		Exchange: regie.Exchange{
+			Number: exchange, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")), Usage: regie.Usage{Input: 100, Output: 20, CacheRead: 5},
+			Money: regie.Money{Reserved: 70, Cost: 42, Known: true}, StopReason: "tool_calls", FirstByteUS: 10, ModelUS: 20,
+		},
+		Advance: store.Advance{Phase: regie.PhaseCalls, Counters: regie.Counters{Total: exchange}},
+	}
+}
+
+// Settled gives calls their results and the message that brings them.
+func (w *World) Settled(exchange int, calls []regie.Call) store.Settle {
+	message := &regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, Exchange: exchange,
+		System: &regie.SystemContent{Type: regie.SystemDataAdded},
+	}
+	out := store.Settle{Exchange: exchange, Message: message}
+	for _, c := range calls {
+		c.State, c.Result, c.DurationUS = regie.CallSucceeded, "result of "+c.Arguments, 5
+		out.Settled = append(out.Settled, c)
+		message.System.CallIDs = append(message.System.CallIDs, c.ID)
+	}
+	out.Advance = &store.Advance{
+		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange, Queries: 1}, Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeData, Reserved: 9},
+	}
+	return out
+}
+
+// Answer makes the transition that ends a round.
+func (w *World) Answer(exchange int) store.Reply {
+	return store.Reply{
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main"}, Exchange: exchange,
+			AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: "Done."}}},
+		},
+		Exchange: regie.Exchange{Number: exchange},
+		Advance:  store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: exchange}, End: &store.End{Reason: regie.EndAnswered}},
+	}
+}
+
+// head returns how far the session's log reaches, after verifying it.
+func (w *World) head(session regie.ID) int64 {
+	w.T.Helper()
+	report, err := w.Store.Verify(w.Ctx, session)
+	w.must(err)
+	return report.Events
+}
+
+// unchanged asserts that fn is refused with a code and leaves the session's log as it was.
+func (w *World) unchanged(session regie.ID, code regie.Code, fn func() error) {
+	w.T.Helper()
+	before := w.head(session)
+	w.refused(code, fn())
+	if after := w.head(session); after != before {
+		w.T.Errorf("a refused transition moved the log from %d to %d", before, after)
+	}
+}
+
+func together(n int, fn func(i int)) {
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { fn(i) })
+	}
+	group.Wait()
+}
