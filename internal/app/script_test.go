@@ -1,0 +1,241 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// model is a scripted model server over real HTTP. It has no memory: the step is the number of replies that the thread holds. Every
+// prompt that it is sent must pass a strict validator (invariant 18).
+type model struct {
+	t      *testing.T
+	server *httptest.Server
+	steps  []http.HandlerFunc
+
+	mu       sync.Mutex
+	requests [][]byte
+}
+
+func newModel(t *testing.T, steps ...http.HandlerFunc) *model {
+	m := &model{t: t, steps: steps}
+	m.server = httptest.NewServer(m)
+	t.Cleanup(m.server.Close)
+	return m
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if err := openai.ValidateRequest(body); err != nil {
+		m.t.Errorf("a prompt that no strict server takes: %v\n%s", err, body)
+	}
+	m.mu.Lock()
+	m.requests = append(m.requests, body)
+	m.mu.Unlock()
+	var request struct {
+		Messages []struct{ Role string } `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		m.t.Error(err)
+		return
+	}
+	step := 0
+	for _, message := range request.Messages {
+		if message.Role == "assistant" {
+			step++
+		}
+	}
+	if step >= len(m.steps) {
+		m.t.Errorf("the script has no step %d", step)
+		http.Error(w, "no such step", http.StatusBadRequest)
+		return
+	}
+	m.steps[step](w, r)
+}
+
+// last returns the messages of the last request.
+func (m *model) last() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return string(m.requests[len(m.requests)-1])
+}
+
+func (m *model) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.requests)
+}
+
+type call struct{ id, name, arguments string }
+
+// says streams a text and calls, in good order.
+func says(text string, calls ...call) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		reason := "stop"
+		if text != "" {
+			chunk(w, map[string]any{"content": text})
+		}
+		for i, c := range calls {
+			reason = "tool_calls"
+			chunk(w, map[string]any{"tool_calls": []any{map[string]any{
+				"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": c.arguments},
+			}}})
+		}
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", reason)
+		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+	}
+}
+
+func chunk(w http.ResponseWriter, delta map[string]any) {
+	data, _ := json.Marshal(delta)
+	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", data)
+	w.(http.Flusher).Flush()
+}
+
+// once answers differently the first time.
+func once(first, then http.HandlerFunc) http.HandlerFunc {
+	var mu sync.Mutex
+	asked := false
+	return func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		handler := then
+		if !asked {
+			handler = first
+		}
+		asked = true
+		mu.Unlock()
+		handler(w, r)
+	}
+}
+
+// bed is a workspace, a data directory and the settings for a model.
+type bed struct {
+	t        *testing.T
+	root     string
+	settings config.Config
+	tools    []tool.Tool
+	log      *os.File
+}
+
+func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
+	t.Helper()
+	b := &bed{t: t, root: t.TempDir(), tools: tools}
+	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": m.server.URL + "/v1", "REGIE_MODEL": "scripted"}
+	var err error
+	if b.settings, err = config.Load(func(name string) string { return env[name] }, config.Flags{}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// connect attaches to the data directory; the first to do so is the engine.
+func (b *bed) connect() *app.Conn {
+	b.t.Helper()
+	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return conn
+}
+
+func (b *bed) request(policy approval.Policy) dispatch.RunRequest {
+	return dispatch.RunRequest{
+		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: b.root, FoundBy: "directory", Text: "do it", Agent: "main",
+		Provider: b.settings.Provider, Model: b.settings.Model, Policy: policy,
+	}
+}
+
+var everything = approval.Policy{Allow: []string{"*.*"}}
+
+// run submits a request, waits for the end of its round, and returns what happened.
+func (b *bed) run(policy approval.Policy) store.RoundView {
+	b.t.Helper()
+	conn := b.connect()
+	defer func() {
+		if err := conn.Close(); err != nil {
+			b.t.Error(err)
+		}
+	}()
+	run, err := conn.Submit(b.t.Context(), b.request(policy))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.await(conn, run)
+}
+
+var errSeen = errors.New("seen")
+
+// until reads a session's events until one satisfies want.
+func (b *bed) until(control dispatch.Control, session regie.ID, want func(*regie.Event) bool) {
+	b.t.Helper()
+	err := control.Events(b.t.Context(), session, 0, func(item dispatch.Item) error {
+		if item.Event != nil && want(item.Event) {
+			return errSeen
+		}
+		return nil
+	})
+	if !errors.Is(err, errSeen) {
+		b.t.Fatal(err)
+	}
+}
+
+// await waits for the end of a round.
+func (b *bed) await(control dispatch.Control, run dispatch.Run) store.RoundView {
+	b.t.Helper()
+	b.until(control, run.SessionID, func(e *regie.Event) bool {
+		var body struct {
+			RoundID regie.ID         `json:"round_id"`
+			State   regie.RoundState `json:"state"`
+		}
+		return e.Type == regie.EventRound && json.Unmarshal(e.Body, &body) == nil && body.RoundID == run.RoundID && body.State == regie.RoundEnded
+	})
+	view, err := control.Get(b.t.Context(), run.RoundID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if view.Audit == nil {
+		b.t.Errorf("the log does not verify: %s", view.AuditError)
+	}
+	return view
+}
+
+type nameArgs struct {
+	Name string `json:"name,omitempty"`
+}
+
+// action makes an action of a class; probe is for verifiable ones.
+func action(t *testing.T, name string, class regie.EffectClass, run func(context.Context, *tool.Invocation) (tool.Result, error), probe func() tool.Evidence) tool.Tool {
+	t.Helper()
+	handler := tool.Handler[nameArgs]{Run: func(ctx context.Context, inv *tool.Invocation, _ nameArgs) (tool.Result, error) { return run(ctx, inv) }}
+	if probe != nil {
+		handler.Probe = func(context.Context, *tool.Invocation, nameArgs) (tool.Evidence, tool.Result, error) {
+			return probe(), tool.Result{Content: "probed"}, nil
+		}
+	}
+	out, err := tool.New(regie.ToolDefinition{Name: name, Description: "an action", Kind: regie.KindAction, Class: class, Risk: regie.RiskInternal}, handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
