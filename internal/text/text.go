@@ -1,10 +1,16 @@
 // Package text is the catalogue of what people read (spec 10.1: English and French). The English sentence is the key, so code reads
-// like what it prints; a sentence without a translation is shown in English, and a test lists it.
+// like what it prints; a sentence without a translation is shown in English.
+//
+// The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has none there, and make translate adds
+// them, empty. What a model reads (the prompt, the errors of tools) is English only.
 package text
 
 import (
+	_ "embed" // for fr.json
+	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -13,28 +19,45 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Printer prints in one language.
+//go:embed fr.json
+var frenchJSON []byte
+
+// Printer prints in one language. It may be used by many goroutines.
 type Printer struct {
 	printer *message.Printer
 	french  bool
 }
 
-// New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en", "C". What is not French is English.
+// New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US", "C". What is not French is English.
 func New(lang string) *Printer {
-	tag, french := language.English, false
-	if head := strings.ToLower(lang); head == "fr" || strings.HasPrefix(head, "fr_") || strings.HasPrefix(head, "fr-") || strings.HasPrefix(head, "fr.") {
-		tag, french = language.French, true
+	if !isFrench(lang) {
+		return &Printer{printer: message.NewPrinter(language.English)}
 	}
-	return &Printer{printer: message.NewPrinter(tag, message.Catalog(frenchCatalog())), french: french}
+	return &Printer{printer: message.NewPrinter(language.French, message.Catalog(frenchCatalog())), french: true}
 }
 
-func frenchCatalog() catalog.Catalog {
+// isFrench looks at the language alone, whatever country, encoding or variant follows it.
+func isFrench(lang string) bool {
+	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_").Replace(lang), "_")
+	return strings.EqualFold(head, "fr")
+}
+
+// frenchCatalog is made only for those who need it: English speakers do not pay for it at their start.
+var frenchCatalog = sync.OnceValue(func() catalog.Catalog {
 	builder := catalog.NewBuilder(catalog.Fallback(language.English))
-	for english, french := range french {
-		// A malformed entry cannot be: the test compares the verbs of every pair.
-		_ = builder.SetString(language.French, english, french)
+	for english, french := range frenchSentences() {
+		if french != "" { // not translated yet
+			_ = builder.SetString(language.French, english, french) // fails for no string
+		}
 	}
 	return builder
+})
+
+// frenchSentences returns the translations by their English sentence. TestCatalogue keeps the file well-formed.
+func frenchSentences() map[string]string {
+	sentences := map[string]string{}
+	_ = json.Unmarshal(frenchJSON, &sentences)
+	return sentences
 }
 
 // Language is "fr" or "en".
@@ -45,18 +68,29 @@ func (p *Printer) Language() string {
 	return "en"
 }
 
-// T formats a sentence in the printer's language.
+// T formats a sentence in the printer's language, errors among the arguments too. Numbers are written as the language does: a process
+// id, a port or a year, which is a name and no amount, is passed as a string.
 func (p *Printer) T(format string, args ...any) string {
 	return p.printer.Sprintf(format, p.translated(args)...)
 }
 
-// Error returns an error's sentence in the printer's language, with those of the errors in it.
+// Error returns an error's sentence in the printer's language, with those of the errors in it, and "" for nil. What wraps a
+// regie.Error is for logs and left out. An error of others is shown as it is.
 func (p *Printer) Error(err error) string {
-	var coded *regie.Error
-	if !errors.As(err, &coded) {
-		return err.Error()
+	if err == nil {
+		return ""
 	}
-	return p.T(coded.Format, coded.Args...)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var sentences []string
+		for _, one := range joined.Unwrap() {
+			sentences = append(sentences, p.Error(one))
+		}
+		return strings.Join(sentences, "\n")
+	}
+	if coded, ok := errors.AsType[*regie.Error](err); ok {
+		return p.T(coded.Format, coded.Args...)
+	}
+	return err.Error()
 }
 
 // translated turns arguments that are errors into their sentences.

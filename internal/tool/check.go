@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
@@ -13,7 +16,7 @@ import (
 
 // maxArguments bounds a call's arguments in bytes; maxDepth bounds their nesting (spec 11.3).
 const (
-	maxArguments = 8 << 20
+	maxArguments = 1 << 20
 	maxDepth     = 64
 )
 
@@ -23,117 +26,212 @@ type Checked struct {
 	Name       string
 	Tool       Tool // nil where there is none
 	Definition regie.Hash
-	// Signature is the hash of the tool and the canonical arguments (decision 8).
+	// Arguments are in canonical form (RFC 8785), or as they came where they are not strict JSON.
+	Arguments json.RawMessage
+	// Signature is the hash of the tool and those arguments (decision 8).
 	Signature regie.Hash
 	// Error says why the call cannot run, with NotRun; both are zero where it can.
 	Error  *regie.CallError
 	NotRun regie.NotRunCode
 }
 
-// Check looks a call's tool up and validates its arguments. It never fails: what a model wrote always gets a name, a signature, and
-// either a tool to run or a structured error with the nearest names.
+// Check looks a call's tool up and validates its arguments (spec 4.2). It never fails: what a model wrote always gets a name, a
+// signature, and either a tool to run or a structured error with the nearest names.
 func (r *Registry) Check(name, arguments string) Checked {
+	canonical, problem := canonicalise(arguments)
+	c := Checked{Arguments: canonical}
 	e := r.find(name)
 	if e == nil {
-		c := Checked{Name: clip(name, 200), NotRun: regie.NotRunOutOfScope}
-		c.Signature = signature(c.Name, []byte(arguments))
-		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here", c.Name), Retryable: true}
-		if near := r.Nearest(name); len(near) > 0 {
-			c.Error.Hint = "did you mean " + strings.Join(near, ", ") + "?"
-		}
+		c.Name, c.NotRun = clean(name, maxCanonicalName), regie.NotRunOutOfScope
+		c.Signature = signature(c.Name, canonical)
+		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here", c.Name), Hint: didYouMean(r.Nearest(name))}
 		return c
 	}
-	c := Checked{Name: e.definition.Name, Tool: e.tool, Definition: e.hash}
-	canonical, problem := e.validate(arguments)
+	c.Name, c.Tool, c.Definition = e.definition.Name, e.tool, e.hash
 	c.Signature = signature(c.Name, canonical)
+	if problem == nil {
+		problem = e.validate(canonical)
+	}
 	if problem != nil {
 		c.Error, c.NotRun = problem, regie.NotRunInvalid
 	}
 	return c
 }
 
+// signature separates name and arguments by a NUL, which no name holds.
 func signature(name string, arguments []byte) regie.Hash {
-	return regie.HashOf(append([]byte(name+"\x00"), arguments...))
+	data := make([]byte, 0, len(name)+1+len(arguments))
+	data = append(append(append(data, name...), 0), arguments...)
+	return regie.HashOf(data)
 }
 
-// validate returns the canonical arguments (RFC 8785), or the raw ones with what is wrong with them.
-func (e *entry) validate(arguments string) ([]byte, *regie.CallError) {
-	if arguments == "" {
+// canonicalise returns the canonical form of a strict JSON object (RFC 8785), or the raw bytes with what is wrong with them. Some
+// models send nothing where a tool has no parameters (spec 12.6).
+func canonicalise(arguments string) ([]byte, *regie.CallError) {
+	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
 	raw := []byte(arguments)
 	if len(raw) > maxArguments {
 		return raw, invalid("", fmt.Sprintf("the arguments have %d bytes, at most %d are allowed", len(raw), maxArguments))
 	}
-	canonical := jsontext.Value(append([]byte(nil), raw...))
-	if tooDeep(raw) {
-		return raw, invalid("", fmt.Sprintf("the arguments are nested deeper than %d levels", maxDepth))
+	if problem := scan(raw); problem != "" {
+		return raw, invalid("", problem)
 	}
+	canonical := jsontext.Value(slices.Clone(raw))
 	if err := canonical.Canonicalize(); err != nil {
 		return raw, invalid("", "the arguments are not one strict JSON value: "+syntax(err))
 	}
 	if canonical.Kind() != '{' {
 		return canonical, invalid("", "the arguments must be a JSON object")
 	}
-	var value map[string]any
-	if err := json.Unmarshal(canonical, &value); err != nil {
-		return canonical, invalid("", "the arguments cannot be read: "+err.Error())
-	}
-	for name := range value {
-		if !e.knows(name) && len(e.properties) > 0 {
-			problem := invalid(name, fmt.Sprintf("there is no parameter %q; the parameters are %s", clip(name, 60), strings.Join(e.properties, ", ")))
-			if near := nearest(name, e.properties); len(near) > 0 {
-				problem.Hint = "did you mean " + strings.Join(near, ", ") + "?"
-			}
-			return canonical, problem
-		}
-	}
-	if err := e.schema.Validate(value); err != nil {
-		return canonical, invalid(culprit(err, e.properties), clip("the arguments do not fit the tool: "+lastCause(err), 500))
-	}
 	return canonical, nil
 }
 
-func (e *entry) knows(name string) bool {
-	for _, property := range e.properties {
-		if property == name {
-			return true
+// validate compares canonical arguments with the tool's schema.
+func (e *entry) validate(canonical []byte) *regie.CallError {
+	var value map[string]any
+	if err := jsonv2.Unmarshal(canonical, &value); err != nil {
+		return invalid("", clip("the arguments cannot be read: "+err.Error(), 500))
+	}
+	if e.closed {
+		for name := range value {
+			if _, known := slices.BinarySearch(e.properties, name); !known {
+				return e.unknownParameter(value)
+			}
 		}
 	}
-	return false
+	if err := e.schema.Validate(value); err != nil {
+		return e.misfit(err, value)
+	}
+	return nil
 }
 
+// unknownParameter names the first parameter, by name, that the tool does not have.
+func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
+	var unknown []string
+	for name := range value {
+		if _, known := slices.BinarySearch(e.properties, name); !known {
+			unknown = append(unknown, name)
+		}
+	}
+	name := slices.Min(unknown)
+	known := "the tool has none"
+	if len(e.properties) > 0 {
+		known = "the parameters are " + strings.Join(e.properties, ", ")
+	}
+	problem := invalid(name, clip(fmt.Sprintf("there is no parameter %q; %s", clip(name, 60), known), 1000))
+	problem.Hint = didYouMean(nearest(name, e.properties))
+	return problem
+}
+
+// misfit says which parameter does not fit, what it should be, and why.
+func (e *entry) misfit(err error, value map[string]any) *regie.CallError {
+	for _, name := range e.source.Required {
+		if _, ok := value[name]; !ok {
+			return invalid(name, fmt.Sprintf("the parameter %q is missing%s", clip(name, 60), e.expected(name)))
+		}
+	}
+	name, cause := culprit(err, e.properties), shorten(lastCause(err))
+	if name == "" {
+		return invalid("", "the arguments do not fit the tool: "+cause)
+	}
+	return invalid(name, fmt.Sprintf("the parameter %q does not fit%s: %s", name, e.expected(name), cause))
+}
+
+// expected describes what a parameter must be.
+func (e *entry) expected(name string) string {
+	property := e.source.Properties[name]
+	switch {
+	case property == nil:
+		return ""
+	case len(property.Enum) > 0:
+		choices := make([]string, len(property.Enum))
+		for i, choice := range property.Enum {
+			choices[i] = fmt.Sprint(choice)
+		}
+		return clip("; it must be one of "+strings.Join(choices, ", "), 300)
+	case property.Type != "":
+		return "; it must be of type " + property.Type
+	case len(property.Types) > 0:
+		return "; it must be of type " + strings.Join(property.Types, " or ")
+	default:
+		return ""
+	}
+}
+
+// invalid is an error that the same arguments would meet again.
 func invalid(param, message string) *regie.CallError {
-	return &regie.CallError{Code: regie.CodeBadArguments, Message: message, Param: clip(param, 60), Retryable: true}
+	return &regie.CallError{Code: regie.CodeBadArguments, Message: clean(message, 2000), Param: clean(param, 60)}
 }
 
-// tooDeep reports nesting beyond the bound without reading the values: strings are skipped, brackets counted.
-func tooDeep(data []byte) bool {
-	depth, quoted := 0, false
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(names, ", ") + "?"
+}
+
+// scan looks for what canonical JSON would hide, without reading the values: nesting beyond the bound, and numbers that a float64
+// does not hold. Two calls with different such numbers would share a canonical form, and so an approval.
+func scan(data []byte) string {
+	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			i = endOfString(data, i)
 		case c == '{' || c == '[':
 			if depth++; depth > maxDepth {
-				return true
+				return fmt.Sprintf("the arguments are nested deeper than %d levels", maxDepth)
 			}
 		case c == '}' || c == ']':
 			depth--
+		case c == '-' || c >= '0' && c <= '9':
+			end := i + 1
+			for end < len(data) && strings.IndexByte("0123456789+-.eE", data[end]) >= 0 {
+				end++
+			}
+			if number := string(data[i:end]); !exact(number) {
+				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", clip(number, 60))
+			}
+			i = end - 1
 		}
 	}
-	return false
+	return ""
+}
+
+// endOfString returns the index of the quote that closes the string opened at start.
+func endOfString(data []byte, start int) int {
+	for i := start + 1; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(data)
+}
+
+// exact reports whether a float64 keeps an integer's digits, and does not overflow.
+func exact(number string) bool {
+	fraction := strings.ContainsAny(number, ".eE")
+	if len(number) <= 15 && !fraction {
+		return true
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return false
+	}
+	return err != nil || fraction || strconv.FormatFloat(f, 'f', -1, 64) == number // malformed ones are found by the parser
 }
 
 func syntax(err error) string {
 	var bad *jsontext.SyntacticError
 	if errors.As(err, &bad) && bad.Err != nil {
-		return fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset)
+		return clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
 	}
-	return err.Error()
+	return clip(err.Error(), 300)
 }
 
 // lastCause drops the chain of schema locations that the validator puts before what is wrong.
@@ -147,11 +245,25 @@ func lastCause(err error) string {
 	}
 }
 
-// culprit finds the parameter that a validation error speaks of.
+// shorten cuts the middle out of a cause: the validator puts the whole value between the rule and its bound.
+func shorten(cause string) string {
+	const head, tail = 120, 180
+	if len(cause) <= head+tail {
+		return cause
+	}
+	end := len(cause) - tail
+	for end < len(cause) && !isStart(cause[end]) {
+		end++
+	}
+	return clip(cause, head) + " … " + cause[end:]
+}
+
+// culprit finds the parameter that a validation error speaks of: the validator names the place in the schema before the cause.
 func culprit(err error, properties []string) string {
-	text := err.Error()
+	place := strings.TrimSuffix(err.Error(), lastCause(err))
 	for _, property := range properties {
-		if strings.Contains(text, "/properties/"+property) || strings.Contains(text, `"`+property+`"`) {
+		at := "/properties/" + property
+		if strings.Contains(place, at+":") || strings.Contains(place, at+"/") {
 			return property
 		}
 	}

@@ -9,23 +9,34 @@ import (
 	"github.com/regie-run/regie"
 )
 
-const maxWireName = 64
+const (
+	maxWireName      = 64
+	maxCanonicalName = 200
+)
 
-var wireUnsafe = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var (
+	wireUnsafe = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+	// canonicalName allows dots in the operation, because the names of MCP tools may have them.
+	canonicalName = regexp.MustCompile(`^[a-zA-Z0-9_-]+\.[a-zA-Z0-9_.-]+$`)
+	hashedName    = regexp.MustCompile(`_[0-9a-f]{16}$`)
+)
 
-// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept, at most 64 characters. A name that
-// has to be changed beyond the separator ends in a hash of what it was, so that two never meet.
+// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept, at most 64 characters. A name from
+// which the canonical one could not be read back, because it is too long, has other characters or "__" in its toolkit, ends in a hash
+// of what it was. So two tools never meet, whatever an MCP server calls its own, and a name is the same in every registry.
 func WireName(canonical string) string {
-	name := strings.Replace(canonical, ".", "__", 1)
-	if len(name) <= maxWireName && name != "" && !wireUnsafe.MatchString(name) {
+	toolkit, operation, _ := strings.Cut(canonical, ".")
+	name := toolkit + "__" + operation
+	head, tail, _ := strings.Cut(name, "__")
+	if len(name) <= maxWireName && head == toolkit && tail == operation && !wireUnsafe.MatchString(name) && !hashedName.MatchString(name) {
 		return name
 	}
 	hash := regie.HashOf([]byte(canonical))
 	name = wireUnsafe.ReplaceAllString(name, "_")
-	return name[:min(len(name), maxWireName-9)] + "_" + hex.EncodeToString(hash[:4])
+	return name[:min(len(name), maxWireName-17)] + "_" + hex.EncodeToString(hash[:8])
 }
 
-// find looks a tool up by what a model wrote: the wire name, or the canonical one.
+// find looks a tool up by what a model wrote: the wire name, or the canonical one. Only the latter has a dot.
 func (r *Registry) find(name string) *entry {
 	if e := r.byWire[name]; e != nil {
 		return e
@@ -33,7 +44,7 @@ func (r *Registry) find(name string) *entry {
 	return r.byName[name]
 }
 
-// Nearest returns up to three names of tools that look like name, best first.
+// Nearest returns up to three wire names of tools that look like name, best first (spec 4.2).
 func (r *Registry) Nearest(name string) []string {
 	names := make([]string, len(r.sorted))
 	for i, e := range r.sorted {
@@ -49,11 +60,15 @@ func nearest(name string, candidates []string) []string {
 		cost int
 	}
 	var found []scored
-	wanted := strings.ToLower(clip(name, maxWireName))
+	wanted := strings.Replace(strings.ToLower(clip(name, maxWireName)), ".", "__", 1)
 	for _, candidate := range candidates {
+		candidate := clip(candidate, maxWireName)
 		cost := distance(wanted, strings.ToLower(candidate))
 		if _, operation, ok := strings.Cut(candidate, "__"); ok { // read_file for files__read_file
 			cost = min(cost, distance(wanted, strings.ToLower(operation)))
+		}
+		if len(wanted) >= 3 && strings.Contains(strings.ToLower(candidate), wanted) { // start for start_line
+			cost = min(cost, 1)
 		}
 		if cost <= max(2, len(wanted)/2) {
 			found = append(found, scored{candidate, cost})
@@ -87,5 +102,3 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
-
-func clip(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "�") }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 )
@@ -17,84 +16,86 @@ import (
 const (
 	defaultTimeout = 10 * time.Second // spec 4.3
 	grace          = 5 * time.Second  // decision 6: what a cancelled tool may still take
-	defaultResult  = 32 << 10
 )
 
 // abandoned counts tools that did not return within their timeout and grace.
 var abandoned atomic.Int64
 
-// Abandoned returns how many tools of this process were given up because they ignored their context.
+// Abandoned returns how many tools of this process were given up because they ignored their context (spec 4.3).
 func Abandoned() int64 { return abandoned.Load() }
 
 // Outcome is a call's one result, normalised (spec 4.3).
 type Outcome struct {
-	State    regie.CallState // SUCCEEDED, FAILED or UNKNOWN
-	Result   string          // what the model reads
-	Whole    string          // the whole result where Result is a shortened one
-	Error    *regie.CallError
+	State  regie.CallState // SUCCEEDED, FAILED or UNKNOWN
+	Result string          // what the model reads
+	Whole  string          // the whole result where Result is a shortened one
+	Error  *regie.CallError
+	// Again says that the attempt failed and that the call may be run again under its id: a read whose failure may pass, or a keyed
+	// call. A keyed call that is not run again stays UNKNOWN: the model's own repetition would have another key.
+	Again    bool
 	Duration time.Duration
 }
 
-// Prepare lets a tool record its evidence before it starts. A failure means that nothing happened and nothing will.
+// Prepare lets a tool record its evidence before it starts (decision 20). A failure means that nothing happened and nothing will.
 func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *regie.CallError) {
 	preparer, ok := t.(Preparer)
 	if !ok {
 		return nil, nil
 	}
-	intent, err := attempt(ctx, t, func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, inv) })
-	if err != nil {
-		return nil, callError(err)
+	a := attempt(ctx, t, func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, inv) })
+	switch {
+	case a.err != nil:
+		return nil, callError(a.err)
+	case len(a.value) > 0 && !json.Valid(a.value):
+		return nil, callError(regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON"))
 	}
-	return intent, nil
+	return a.value, nil
 }
 
-// Run performs a call whose intent is stored and names its outcome. A query fails with any error. An action is FAILED only where
-// the tool knows that nothing happened; else a probe tells, or its outcome is UNKNOWN (decision 5).
+// Run performs a call whose intent is stored and names its outcome. A read fails with any error. An action is FAILED only where the
+// tool knows that nothing happened; else a probe tells, or its outcome is UNKNOWN (decision 5).
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
-	result, err := attempt(ctx, t, func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
-	out := conclude(definition, result, err)
-	if err != nil && definition.Class == regie.ClassVerifiable && out.State == regie.CallUnknown {
-		out = afterFailure(context.WithoutCancel(ctx), t, inv, out)
+	a := attempt(ctx, t, func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
+	_, notDone := errors.AsType[NotDone](a.err)
+	var out Outcome
+	switch {
+	case a.err == nil:
+		out = succeeded(definition, a.value)
+	case definition.Class == regie.ClassRead:
+		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && transient(a.err)}
+	case notDone && !inv.Repeated:
+		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: definition.Class == regie.ClassKeyed && transient(a.err)}
+	case definition.Class == regie.ClassVerifiable:
+		out = lookUp(context.WithoutCancel(ctx), t, inv, a.err, a.lost)
+	default:
+		out = unknown(a.err)
+		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
 	out.Duration = time.Since(started)
 	return out
 }
 
-// conclude names the outcome of one attempt.
-func conclude(definition regie.ToolDefinition, result Result, err error) Outcome {
-	var notDone NotDone
-	switch {
-	case err == nil:
-		return succeeded(definition, result)
-	case definition.Kind == regie.KindQuery, errors.As(err, &notDone):
-		return Outcome{State: regie.CallFailed, Error: callError(err)}
-	case definition.Class == regie.ClassKeyed || definition.Class == regie.ClassRead:
-		problem := callError(err)
-		problem.Retryable = true
-		return Outcome{State: regie.CallUnknown, Error: unknown(problem.Message)}
-	default:
-		return Outcome{State: regie.CallUnknown, Error: unknown(callError(err).Message)}
-	}
-}
-
-// afterFailure looks up what a failed action of class verifiable has done.
-func afterFailure(ctx context.Context, t Tool, inv *Invocation, out Outcome) Outcome {
+// lookUp asks what a failed action of class verifiable has done. While a lost attempt may still be running, finding nothing proves
+// nothing.
+func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bool) Outcome {
 	evidence, probed := Probe(ctx, t, inv)
-	switch evidence {
-	case Happened:
+	switch {
+	case evidence == Happened:
 		return probed
-	case NotHappened:
-		problem := *out.Error
-		problem.Code, problem.Hint, problem.Retryable = regie.CodeToolError, "it was checked that nothing happened", true
-		return Outcome{State: regie.CallFailed, Error: &problem}
+	case evidence == NotHappened && !lost:
+		problem := callError(failure)
+		if problem.Hint == "" {
+			problem.Hint = "it was checked that nothing happened"
+		}
+		return Outcome{State: regie.CallFailed, Error: problem}
 	default:
-		return out
+		return unknown(failure)
 	}
 }
 
-// Probe asks a tool of class verifiable whether a call's effect happened; the outcome is set where it did.
+// Probe asks a tool of class verifiable whether a call's effect happened (spec 12.2); the outcome is set where it did.
 func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	prober, ok := t.(Prober)
 	if !ok {
@@ -105,37 +106,46 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 		result   Result
 	}
 	started := time.Now()
-	found, err := attempt(ctx, t, func(ctx context.Context) (finding, error) {
+	a := attempt(ctx, t, func(ctx context.Context) (finding, error) {
 		evidence, result, err := prober.Probe(ctx, inv)
 		return finding{evidence, result}, err
 	})
-	if err != nil {
+	switch {
+	case a.err != nil:
+		return Unsure, Outcome{}
+	case a.value.evidence == NotHappened:
+		return NotHappened, Outcome{}
+	case a.value.evidence != Happened:
 		return Unsure, Outcome{}
 	}
-	if found.evidence != Happened {
-		return found.evidence, Outcome{}
-	}
-	out := succeeded(t.Definition(), found.result)
+	out := succeeded(t.Definition(), a.value.result)
 	out.Duration = time.Since(started)
 	return Happened, out
 }
 
+// attempted is what came of running a tool's code once.
+type attempted[T any] struct {
+	value T
+	err   error
+	lost  bool // the code is still running; it was given up
+}
+
 // attempt runs fn within the tool's timeout and turns a panic into an error. What fn returns is handed over whole, so that an
-// abandoned fn shares nothing with its caller.
-func attempt[T any](ctx context.Context, t Tool, fn func(context.Context) (T, error)) (T, error) {
-	type returned struct {
-		value T
-		err   error
+// abandoned fn shares nothing with its caller. Where the context has ended before, fn is not run: nothing happened.
+func attempt[T any](ctx context.Context, t Tool, fn func(context.Context) (T, error)) attempted[T] {
+	if ctx.Err() != nil {
+		return attempted[T]{err: NotDone{explain(ctx, ctx.Err())}}
 	}
 	timeout := t.Definition().Timeout
-	if timeout == 0 {
+	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, regie.Errorf(regie.CodeTimeout, "it took longer than %s", timeout))
 	defer cancel()
-	done := make(chan returned, 1)
+	done := make(chan attempted[T], 1)
 	go func() {
-		var out returned
+		// An exit by runtime.Goexit leaves this error in place.
+		out := attempted[T]{err: regie.Errorf(regie.CodeToolError, "the tool gave up without a result")}
 		defer func() {
 			if r := recover(); r != nil {
 				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s", clip(fmt.Sprint(r), 200)+panicSite())
@@ -146,31 +156,40 @@ func attempt[T any](ctx context.Context, t Tool, fn func(context.Context) (T, er
 	}()
 	select {
 	case out := <-done:
-		return out.value, explain(ctx, out.err)
+		out.err = explain(ctx, out.err)
+		return out
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case out := <-done:
-		return out.value, explain(ctx, out.err)
+		out.err = explain(ctx, out.err)
+		return out
 	case <-timer.C:
 		abandoned.Add(1)
-		var none T
-		return none, context.Cause(ctx)
+		return attempted[T]{err: explain(ctx, ctx.Err()), lost: true}
 	}
 }
 
 // explain names the cause where a tool only says that its context ended.
 func explain(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		var notDone NotDone
-		if errors.As(err, &notDone) {
-			return NotDone{context.Cause(ctx)}
-		}
-		return context.Cause(ctx)
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
-	return err
+	cause := context.Cause(ctx)
+	_, coded := errors.AsType[*regie.Error](cause)
+	switch {
+	case coded:
+	case errors.Is(cause, context.DeadlineExceeded):
+		cause = regie.Errorf(regie.CodeTimeout, "its time was over")
+	default:
+		cause = regie.Errorf(regie.CodeStopRequested, "it was stopped: %v", cause)
+	}
+	if _, ok := errors.AsType[NotDone](err); ok {
+		return NotDone{cause}
+	}
+	return cause
 }
 
 // panicSite names the function that panicked, without a whole stack in what a model reads.
@@ -178,54 +197,9 @@ func panicSite() string {
 	lines := strings.Split(string(debug.Stack()), "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, "panic(") && i+2 < len(lines) {
-			return " in " + clip(lines[i+2], 120)
+			site := lines[i+2]
+			return " in " + clip(site[:max(0, strings.LastIndexByte(site, '('))], 120) // what follows are addresses
 		}
 	}
 	return ""
-}
-
-func callError(err error) *regie.CallError {
-	out := &regie.CallError{Code: regie.CodeToolError, Message: clean(err.Error(), 2000)}
-	var coded *regie.Error
-	if errors.As(err, &coded) {
-		out.Code = coded.Code
-	}
-	switch out.Code {
-	case regie.CodeTimeout, regie.CodeFileChanged, regie.CodeBadArguments, regie.CodeFileNotFound, regie.CodeFileExists:
-		out.Retryable = true
-	}
-	return out
-}
-
-func unknown(what string) *regie.CallError {
-	return &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown: " + what, Hint: "verify before you try again"}
-}
-
-// succeeded bounds what the model reads of a result (spec 3.2).
-func succeeded(definition regie.ToolDefinition, result Result) Outcome {
-	bound := definition.MaxResult
-	if bound == 0 {
-		bound = defaultResult
-	}
-	whole := clean(result.Content, len(result.Content)*3)
-	if len(whole) <= bound {
-		return Outcome{State: regie.CallSucceeded, Result: whole}
-	}
-	cut := bound
-	for cut > 0 && !utf8.RuneStart(whole[cut]) {
-		cut--
-	}
-	shown := whole[:cut] + fmt.Sprintf("\n[shortened: %d of %d bytes shown; ask for a part of it]", cut, len(whole))
-	return Outcome{State: regie.CallSucceeded, Result: shown, Whole: whole}
-}
-
-// clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.
-func clean(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Invocation is a call on its way to its tool.
+// Invocation is a call on its way to its tool (spec 4.3).
 type Invocation struct {
 	CallID    regie.ID // the idempotency key (decision 8)
 	RoundID   regie.ID
@@ -16,6 +16,9 @@ type Invocation struct {
 	Arguments json.RawMessage // validated against the schema
 	// Intent is what Prepare returned and what was stored with STARTED.
 	Intent json.RawMessage
+	// Repeated says that an earlier attempt of this call may have had its effect and that nothing has shown that it had none. Then
+	// NotDone, which speaks of one attempt, does not tell what became of the call (decision 5).
+	Repeated bool
 }
 
 // Evidence is what a probe found out about an effect (decision 5).
@@ -28,13 +31,15 @@ const (
 	Unsure      Evidence = "UNSURE"
 )
 
-// Result is what a tool returns on success.
+// Result is what a tool returns on success (spec 4.3).
 type Result struct {
 	// Content is what the model reads: text, or JSON where structure helps.
 	Content string
+	// Rest says how to read what a shortened result leaves out; it stands in the marker. Empty means a general sentence.
+	Rest string
 }
 
-// Tool is an operation that a model can call. MCP tools, long tasks and sub-agents are the same Tool.
+// Tool is an operation that a model can call (spec 4.2). MCP tools, long tasks and sub-agents are the same Tool.
 type Tool interface {
 	Definition() regie.ToolDefinition
 	// Run performs the call. For a failure that the model can repair it returns a *regie.Error, wrapped in NotDone where the tool
@@ -48,8 +53,8 @@ type Preparer interface {
 	Prepare(ctx context.Context, inv *Invocation) (intent json.RawMessage, err error)
 }
 
-// Prober is a Tool of class verifiable: Probe compares the world with the intent and changes nothing. With Happened it returns
-// the result that Run would have returned.
+// Prober is a Tool of class verifiable (spec 12.2): Probe compares the world with the intent and changes nothing. With Happened it
+// returns the result that Run would have returned.
 type Prober interface {
 	Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error)
 }
@@ -62,3 +67,16 @@ func (e NotDone) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e NotDone) Unwrap() error { return e.Err }
+
+// Advice adds to an error which parameter it is about and what would help, for the model to repair its call with (spec 3.3).
+type Advice struct {
+	Err   error
+	Param string
+	Hint  string
+}
+
+// Error implements error.
+func (e Advice) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e Advice) Unwrap() error { return e.Err }

@@ -5,43 +5,70 @@ import (
 	"encoding/json"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
 )
 
-// Handler is a tool's code over typed arguments. Run is required; Prepare and Probe are those of Preparer and Prober.
+// Handler is a tool's code over typed arguments (spec 4.2). Run is required; Prepare and Probe are those of Preparer and Prober.
 type Handler[A any] struct {
 	Run     func(ctx context.Context, inv *Invocation, args A) (Result, error)
 	Prepare func(ctx context.Context, inv *Invocation, args A) (intent json.RawMessage, err error)
 	Probe   func(ctx context.Context, inv *Invocation, args A) (Evidence, Result, error)
+	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go types do not say.
+	Schema func(*jsonschema.Schema)
 }
 
-// New makes a tool from a definition and typed handlers. Where the definition has no schema it is derived from A: json tags name
-// the parameters, omitempty makes them optional, jsonschema tags describe them. It returns CodeBadRequest for a definition that
-// contradicts itself.
+// New makes a tool from a definition and typed handlers (spec 4.2). Where the definition has no schema it is derived from A: json
+// tags name the parameters, omitempty makes them optional, jsonschema tags describe them; others than these are refused. A query
+// without a class is a read, an action without one is never repeated (spec 12.2). The tool is a Preparer or Prober exactly if the
+// handler is. New returns CodeBadRequest for a definition that contradicts itself.
 func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, error) {
-	if len(definition.Parameters) == 0 {
-		schema, err := jsonschema.For[A](nil)
-		if err != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
+	if handler.Run == nil {
+		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s has no code to run", definition.Name)
+	}
+	if definition.Class == "" {
+		definition.Class = regie.ClassOnce
+		if definition.Kind == regie.KindQuery {
+			definition.Class = regie.ClassRead
 		}
-		if definition.Parameters, err = json.Marshal(schema); err != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
-		}
+	}
+	if err := describe[A](&definition, handler.Schema); err != nil {
+		return nil, err
 	}
 	if (definition.Class == regie.ClassVerifiable) != (handler.Probe != nil) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable", definition.Name)
 	}
 	base := typed[A]{definition, handler}
 	switch {
+	case handler.Probe != nil && handler.Prepare != nil:
+		return preparingAndProbing[A]{preparing[A]{base}}, nil
 	case handler.Probe != nil:
-		return probing[A]{preparing[A]{base}}, nil
+		return probing[A]{base}, nil
 	case handler.Prepare != nil:
 		return preparing[A]{base}, nil
 	default:
 		return base, nil
 	}
+}
+
+// describe derives the schema of the parameters from A where the definition has none.
+func describe[A any](definition *regie.ToolDefinition, refine func(*jsonschema.Schema)) error {
+	if len(definition.Parameters) > 0 {
+		return nil
+	}
+	schema, err := jsonschema.For[A](nil)
+	if err != nil {
+		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
+	}
+	if refine != nil {
+		refine(schema)
+	}
+	if definition.Parameters, err = json.Marshal(schema); err != nil {
+		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
+	}
+	return nil
 }
 
 type typed[A any] struct {
@@ -61,21 +88,7 @@ func (t typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
 	return t.handler.Run(ctx, inv, args)
 }
 
-type preparing[A any] struct{ typed[A] }
-
-// Prepare implements Preparer.
-func (t preparing[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
-	args, err := decode[A](inv)
-	if err != nil || t.handler.Prepare == nil {
-		return nil, err
-	}
-	return t.handler.Prepare(ctx, inv, args)
-}
-
-type probing[A any] struct{ preparing[A] }
-
-// Probe implements Prober.
-func (t probing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
+func (t typed[A]) probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
 	args, err := decode[A](inv)
 	if err != nil {
 		return Unsure, Result{}, err
@@ -83,11 +96,48 @@ func (t probing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Resul
 	return t.handler.Probe(ctx, inv, args)
 }
 
-// decode reads arguments that Check has validated; a failure has changed nothing.
-func decode[A any](inv *Invocation) (A, error) {
-	var args A
-	if err := jsonv2.Unmarshal(inv.Arguments, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return args, NotDone{regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %v", err)}
+type preparing[A any] struct{ typed[A] }
+
+// Prepare implements Preparer.
+func (t preparing[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
+	args, err := decode[A](inv)
+	if err != nil {
+		return nil, err
 	}
-	return args, nil
+	return t.handler.Prepare(ctx, inv, args)
+}
+
+type probing[A any] struct{ typed[A] }
+
+// Probe implements Prober.
+func (t probing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
+	return t.probe(ctx, inv)
+}
+
+type preparingAndProbing[A any] struct{ preparing[A] }
+
+// Probe implements Prober.
+func (t preparingAndProbing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
+	return t.probe(ctx, inv)
+}
+
+// decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean an integer without looking like
+// one (2.0, 2e0) fit an integer's schema but not a Go integer before they are in canonical form.
+func decode[A any](inv *Invocation) (A, error) {
+	arguments := jsontext.Value(inv.Arguments)
+	if len(arguments) == 0 {
+		arguments = jsontext.Value("{}")
+	}
+	var args A
+	err := jsonv2.Unmarshal(arguments, &args, jsonv2.RejectUnknownMembers(true))
+	if err == nil {
+		return args, nil
+	}
+	if canonical := arguments.Clone(); canonical.Canonicalize() == nil {
+		args = *new(A)
+		if jsonv2.Unmarshal(canonical, &args, jsonv2.RejectUnknownMembers(true)) == nil {
+			return args, nil
+		}
+	}
+	return args, NotDone{regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %v", err)}
 }

@@ -3,33 +3,71 @@ package workspace
 import (
 	"path"
 	"strings"
+	"unicode"
 
 	"github.com/regie-run/regie"
 )
 
-// secrets are the names that need a person's word even to be read (spec 8.2), in lower case.
+// Protection says what the rules of spec 8.2 hold against a path.
+type Protection int
+
+// The protections, the stricter one last.
+const (
+	Unprotected Protection = iota
+	Internal               // belongs to git or to regie: can be read, not written
+	Secret                 // may hold a key or a password: neither, without a person's word
+)
+
+// secrets are the names that need a person's word even to be read, as folded gives them.
 var secrets = []string{
-	".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.kdbx", "id_rsa*", "id_ecdsa*", "id_ed25519*", "id_dsa*",
-	".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", "credentials", "credentials.json", "*.keystore",
+	".env*", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json",
 }
 
 // secretDirs are directories of which everything is secret.
-var secretDirs = []string{".ssh", ".gnupg", ".aws", ".private"}
+var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private"}
 
 // harmless are names that look secret and are made to be shared.
 var harmless = []string{".env.example", ".env.sample", ".env.template", "*.pub"}
 
-// IsSecret reports whether a resolved path looks like a secret. Letters of either case count: many file systems do not tell them
-// apart.
-func IsSecret(resolved string) bool {
-	parts := strings.Split(strings.ToLower(resolved), "/")
-	for _, part := range parts[:len(parts)-1] {
-		if matches(part, secretDirs) {
-			return true
-		}
+// internal are the directories of programs; the short names are those that Windows gives them.
+var internal = []string{".git", ".regie", "git~1", "regie~1"}
+
+// Protected returns the protection of a clean path (spec 8.2). It judges names alone; methods of Root judge each name that a path
+// leads through.
+func Protected(clean string) Protection {
+	parts := strings.Split(clean, "/")
+	found := Unprotected
+	for i, part := range parts {
+		found = max(found, protectedName(part, i == len(parts)-1))
 	}
-	base := parts[len(parts)-1]
-	return matches(base, secretDirs) || matches(base, secrets) && !matches(base, harmless)
+	return found
+}
+
+// protectedName judges one name of a path, and whether it stands last.
+func protectedName(name string, last bool) Protection {
+	name = folded(name)
+	switch {
+	case matches(name, secretDirs), last && matches(name, secrets) && !matches(name, harmless):
+		return Secret
+	case matches(name, internal):
+		return Internal
+	default:
+		return Unprotected
+	}
+}
+
+// folded gives a name the form in which a careless file system compares it: without cases, without what cannot be seen, without dots
+// and spaces at its end, without the name of a stream. It must not make a way around the rules.
+func folded(name string) string {
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r)) // by way of the capital, because ſ is an s only there
+	}, name)
+	return strings.TrimRight(name, ". ")
 }
 
 func matches(name string, patterns []string) bool {
@@ -41,27 +79,22 @@ func matches(name string, patterns []string) bool {
 	return false
 }
 
-// IsInternal reports whether a resolved path lies in a directory that belongs to a program (spec 8.2): it can be read, not written.
-// A file system that does not tell cases apart, or that drops dots and spaces at a name's end, must not make a way around it.
-func IsInternal(resolved string) bool {
-	for _, part := range strings.Split(strings.ToLower(resolved), "/") {
-		switch strings.TrimRight(part, ". ") {
-		case ".git", ".regie", "git~1":
-			return true
-		}
-	}
-	return false
-}
-
-// checkWritable refuses what no tool may write.
-func checkWritable(resolved, name string) error {
-	switch {
-	case resolved == ".":
-		return regie.Errorf(regie.CodeNotAFile, "%s is the workspace itself", name)
-	case IsInternal(resolved):
-		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and cannot be written", name)
-	case IsSecret(resolved):
-		return regie.Errorf(regie.CodePathProtected, "%s looks like a secret: writing it needs a person's approval, which this run cannot ask for", name)
+// mayRead refuses what no tool may read at this stage: approvals, which could allow it, are still to come.
+func mayRead(found Protection, name string) error {
+	if found == Secret {
+		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not read, because approvals for such files are still to come", name)
 	}
 	return nil
+}
+
+// mayWrite refuses what no tool may write.
+func mayWrite(found Protection, name string) error {
+	switch found {
+	case Secret:
+		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not written, because approvals for such files are still to come", name)
+	case Internal:
+		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
+	default:
+		return nil
+	}
 }

@@ -7,157 +7,306 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/regie-run/regie"
 )
 
-// Content is a file as a tool that changes it sees it.
+// Content is a file as a tool that changes it sees it (spec 8.2).
 type Content struct {
-	Path   string // resolved: what the name means
+	Path   string // without links in the directories before it
 	Exists bool
 	Data   []byte
-	Perm   fs.FileMode
+	Perm   fs.FileMode // of a file that exists
+	Links  uint64      // how many names it has
+	info   fs.FileInfo
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. It refuses protected paths and files over max bytes
-// (CodeFileTooLarge).
-func (r *Root) Load(name string, max int64) (Content, error) {
-	resolved, err := r.lookup(name)
+// Load reads a file that is to be changed; one that does not exist is empty. It returns the codes of OpenFile except
+// CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that nobody may write,
+// CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
+func (r *Root) Load(name string, most int64) (Content, error) {
+	clean, err := r.Clean(name)
 	if err != nil {
 		return Content{}, err
 	}
-	if strings.HasSuffix(name, "/") {
+	if strings.HasSuffix(name, "/") || clean == "." {
 		return Content{}, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 	}
-	if err := checkWritable(resolved, name); err != nil {
-		return Content{}, err
-	}
-	c := Content{Path: resolved, Perm: 0o644}
+	return r.loadClean(clean, most)
+}
+
+func (r *Root) loadClean(clean string, most int64) (c Content, err error) {
+	err = retry(clean, func() error {
+		t, err := r.resolve(clean, false)
+		if err != nil {
+			return err
+		}
+		if err := mayWrite(t.found, clean); err != nil {
+			return err
+		}
+		c, err = r.load(t.path, clean, most)
+		return err
+	})
+	return c, r.explain(err, clean)
+}
+
+func (r *Root) load(resolved, name string, most int64) (Content, error) {
+	c := Content{Path: resolved}
 	f, info, err := r.open(resolved, name)
-	if regie.CodeOf(err) == regie.CodeFileNotFound {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return c, nil
-	}
-	if err != nil {
+	case errors.Is(err, errSwapped):
+		return c, r.throughLink(resolved, name)
+	case err != nil:
 		return c, err
 	}
 	defer f.Close()
-	if info.Size() > max {
-		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(), max)
+	c.Exists, c.Perm, c.Links, c.info = true, info.Mode().Perm(), links(info), info
+	switch {
+	case c.Perm&0o222 == 0:
+		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
+	case info.Size() > most:
+		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(), most)
 	}
-	c.Exists, c.Perm = true, info.Mode().Perm()
-	c.Data, err = io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(c.Data)) > max {
+	c.Data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(c.Data)) > most {
 		err = regie.Errorf(regie.CodeFileTooLarge, "%s grows while it is being read", name)
 	}
-	return c, explain(err, name)
+	return c, err
 }
 
-// Replace puts content in place of a file in one step: whoever looks sees the old file or the new one, also after a power cut. The
-// file's directories are made. tag makes the name of the temporary file: a crashed attempt with the same tag is replaced.
-//
-// unchanged is called at the last moment, when the new content is safe on the disk and only the renaming is left; its error keeps
-// everything as it was.
-func (r *Root) Replace(resolved string, data []byte, perm fs.FileMode, tag string, unchanged func() error) error {
-	if err := checkWritable(resolved, resolved); err != nil {
-		return err
-	}
-	if err := r.mkdirs(path.Dir(resolved)); err != nil {
-		return explain(err, resolved)
-	}
+// throughLink says why a link is not written through, if it is a link that stands there.
+func (r *Root) throughLink(resolved, name string) error {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	temp := ".regie-" + tag + ".tmp"
-	if err := writeTemp(dir, temp, data, perm); err != nil {
-		return errors.Join(explain(err, resolved), ignoreMissing(dir.Remove(temp)))
+	if !isLink(dir, base) {
+		return errSwapped
 	}
-	if err := unchanged(); err != nil {
-		return errors.Join(err, ignoreMissing(dir.Remove(temp)))
+	if t, err := r.resolve(resolved, true); err != nil {
+		return err // it leads out, or round in a circle
+	} else if t.found == Secret {
+		return mayWrite(t.found, name)
 	}
-	if err := dir.Rename(temp, base); err != nil {
-		return errors.Join(explain(err, resolved), ignoreMissing(dir.Remove(temp)))
-	}
-	return explain(syncDir(dir), resolved)
+	return regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link: name the file that it leads to", name)
 }
 
-func writeTemp(dir *os.Root, temp string, data []byte, perm fs.FileMode) error {
-	if err := ignoreMissing(dir.Remove(temp)); err != nil {
-		return err
+func isLink(at *os.Root, name string) bool {
+	info, err := at.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// Change is a new content for a file.
+type Change struct {
+	Before Content // as Load gave it
+	Data   []byte
+	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised and replaced.
+	Tag string
+}
+
+// Replace puts a new content in place of a file in one step: whoever looks sees the old file or the new one, also after a power cut
+// (spec 8.2). Missing directories are made. At the last moment, when the new content is safe on the disk, the file is read once more:
+// if it is not what Before says, nothing is done and CodeFileChanged returned. A file that did not exist is put there without ever
+// replacing another. Permissions are kept; a new file gets those of the process's mask.
+//
+// tried tells whether the file may have been changed in spite of an error. If not, everything is as it was.
+func (r *Root) Replace(change Change) (tried bool, err error) {
+	name := change.Before.Path
+	dir, made, err := r.mkdirs(path.Dir(name))
+	if err != nil {
+		return false, r.explain(err, name)
 	}
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm)
+	defer dir.Close()
+	base, temp := path.Base(name), tempName(change.Tag)
+	err = writeTemp(dir, temp, change)
+	if err == nil {
+		err = r.unchanged(change.Before, dir)
+	}
+	if err == nil {
+		tried = true
+		err = put(dir, temp, base, change.Before.Exists)
+	}
+	if errors.Is(err, fs.ErrExist) && !change.Before.Exists {
+		tried, err = false, changed(name)
+	}
+	if err != nil {
+		_ = dir.Remove(temp) // it may not be there; what counts is the first failure
+		if !tried {
+			r.unmake(made)
+		}
+		return tried, r.explain(err, name)
+	}
+	return true, r.explain(syncDir(dir), name)
+}
+
+func tempName(tag string) string { return ".regie-" + tag + ".tmp" }
+
+func changed(name string) error {
+	return regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", name)
+}
+
+// unchanged compares the file with what it was, and its directory, which is held open, with the one that the path leads to now.
+func (r *Root) unchanged(before Content, dir *os.Root) error {
+	now, err := r.loadClean(before.Path, int64(len(before.Data)))
+	switch code := regie.CodeOf(err); {
+	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
+		return changed(before.Path)
+	case err != nil:
+		return err
+	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, !bytes.Equal(now.Data, before.Data):
+		return changed(before.Path)
+	}
+	there, _, err := r.parent(before.Path)
+	if err != nil {
+		return changed(before.Path)
+	}
+	defer there.Close()
+	held, err := dir.Stat(".")
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, bytes.NewReader(data))
+	if found, err := there.Stat("."); err != nil || !os.SameFile(held, found) {
+		return changed(before.Path)
+	}
+	return nil
+}
+
+// writeTemp writes the new content beside the file and makes sure that it is on the disk.
+func writeTemp(dir *os.Root, temp string, change Change) error {
+	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	perm := fs.FileMode(0o666) // less the mask
+	if change.Before.Exists {
+		perm = 0o600 // until it has its owner
+	}
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	if change.Before.Exists {
+		keepOwner(f, change.Before.info)
+		err = f.Chmod(change.Before.Perm)
+	}
 	if err == nil {
-		err = f.Chmod(perm) // the mask may have taken bits away that the file had
+		_, err = f.Write(change.Data)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// put gives the temporary file its name. A new name is made by a link, which never replaces anything, where the file system has
+// links.
+func put(dir *os.Root, temp, base string, replace bool) error {
+	if !replace {
+		err := dir.Link(temp, base)
+		switch {
+		case err == nil:
+			return dir.Remove(temp)
+		case errors.Is(err, fs.ErrExist):
+			return err
+		}
+		if _, err := dir.Lstat(base); err == nil {
+			return fs.ErrExist
+		}
+	}
+	return dir.Rename(temp, base)
 }
 
 // Clear removes what a crashed attempt with this tag left beside a file.
 func (r *Root) Clear(resolved, tag string) error {
 	dir, _, err := r.parent(resolved)
-	if regie.CodeOf(err) == regie.CodeFileNotFound {
+	if err == nil {
+		err = dir.Remove(tempName(tag))
+		_ = dir.Close() // nothing was written through it
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return ignoreMissing(dir.Remove(".regie-" + tag + ".tmp"))
+	return r.explain(err, resolved)
 }
 
-// mkdirs makes the directories of a resolved path, going through no link.
-func (r *Root) mkdirs(dir string) error {
-	at, err := r.root.OpenRoot(".")
-	if err != nil {
-		return err
+// Missing returns the directories before a resolved path that do not exist, the topmost first.
+func (r *Root) Missing(resolved string) ([]string, error) {
+	var out []string
+	for dir := path.Dir(resolved); dir != "."; dir = path.Dir(dir) {
+		_, err := r.root.Lstat(dir)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, r.explain(err, dir)
+		}
+		out = append([]string{dir}, out...)
 	}
-	for _, part := range strings.Split(dir, "/") {
-		if part == "." || part == "" {
-			continue
-		}
-		err := at.Mkdir(part, 0o755)
-		made := err == nil
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return errors.Join(err, at.Close())
-		}
-		if made {
+	return out, nil
+}
+
+// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing of it. It tells what it made.
+func (r *Root) mkdirs(dir string) (at *os.Root, made []string, err error) {
+	if at, err = r.root.OpenRoot("."); err != nil {
+		return nil, nil, err
+	}
+	done := "."
+	for _, part := range elements(dir) {
+		done = path.Join(done, part)
+		err = at.Mkdir(part, 0o777) // less the mask
+		switch {
+		case err == nil:
+			made = append(made, done)
 			err = syncDir(at)
-		} else {
+		case errors.Is(err, fs.ErrExist):
 			err = nil
 		}
 		var next *os.Root
 		if err == nil {
 			next, err = step(at, part)
 		}
-		if err = errors.Join(err, at.Close()); err != nil {
-			return err
+		_ = at.Close() // directories are not written through it
+		if err != nil {
+			r.unmake(made)
+			if errors.Is(err, errSwapped) {
+				err = changed(dir)
+			}
+			return nil, nil, err
 		}
 		at = next
 	}
-	return at.Close()
+	return at, made, nil
 }
 
+// unmake removes directories that were made in vain. One that somebody uses by now stays.
+func (r *Root) unmake(made []string) {
+	for _, last := range slices.Backward(made) {
+		dir, base, err := r.parent(last)
+		if err != nil {
+			return
+		}
+		_ = dir.Remove(base) // fails if it is not empty
+		_ = dir.Close()
+	}
+}
+
+// syncDir makes the names in a directory safe. Some file systems cannot, and need not.
 func syncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
-	return err
+	return nil
 }

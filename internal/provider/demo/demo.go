@@ -1,23 +1,24 @@
-// Package demo is a provider without a model (spec 6.3): rules that understand a few requests in English and French and drive the
-// real tools through the real loop. It says plainly that it is not a model.
-//
-// It is a pure function from the declared tools and the turns of the thread to a reply, so a run that is killed and resumed goes on
-// as any model's would. What stands in files is data to it; no instruction in them is ever followed. It starts no goroutine.
 package demo
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"hash"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Model is the only "model" of this provider; its name says what it is.
+// Model is the only "model" of this provider (spec 6.3); its name says what it is.
 const Model = "rules, not a model"
 
-// Provider is the demo provider.
+// bytesPerToken turns bytes into tokens. Rules read no tokens: the counters get the usual estimate, and the price is none.
+const bytesPerToken = 4
+
+// Provider is the demo provider (spec 6.3).
 type Provider struct{}
 
 // New returns the demo provider.
@@ -31,41 +32,46 @@ func (Provider) Capabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: true, Local: true}
 }
 
-// Open implements provider.Provider.
+// Open implements provider.Provider. Every head can be sent here.
 func (Provider) Open(head provider.Head) (provider.Conversation, error) {
-	c := &conversation{tools: map[string]bool{}}
+	c := &conversation{tools: map[string]bool{}, sum: sha256.New()}
 	for _, t := range head.Tools {
 		c.tools[t.Name] = true
 	}
+	c.render(head)
 	return c, nil
 }
 
 type conversation struct {
 	tools map[string]bool
 	turns []provider.Turn
-	bytes int
+	// sum and size are those of the canonical rendering so far: each turn is rendered once (decision 31).
+	sum  hash.Hash
+	size int
 }
 
 // Append implements provider.Conversation.
 func (c *conversation) Append(turns ...provider.Turn) {
 	c.turns = append(c.turns, turns...)
 	for i := range turns {
-		for _, part := range turns[i].Parts {
-			c.bytes += len(part.Text)
-		}
-		for _, result := range turns[i].Results {
-			c.bytes += len(result.Content)
-		}
+		c.render(turns[i])
 	}
 }
 
-// Request implements provider.Conversation: nothing is sent, so the hash is that of the thread as JSON.
-func (c *conversation) Request() (regie.Hash, int) {
-	data, err := json.Marshal(c.turns)
-	if err != nil {
-		return regie.Hash{}, 0
+// render adds a line of JSON to what the hash of a request covers.
+func (c *conversation) render(part any) {
+	data, err := json.Marshal(part)
+	if err != nil { // somebody else's opaque data that is no JSON: its error is as stable as it is
+		data = []byte(err.Error())
 	}
-	return regie.HashOf(data), len(data)
+	data = append(data, '\n')
+	c.size += len(data)
+	_, _ = c.sum.Write(data) // a hash never fails
+}
+
+// Request implements provider.Conversation. Nothing is sent anywhere: the hash is that of the head and the turns as lines of JSON.
+func (c *conversation) Request() (regie.Hash, int) {
+	return regie.Hash(c.sum.Sum(nil)), c.size
 }
 
 // Send implements provider.Conversation.
@@ -73,23 +79,32 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	started := time.Now()
 	r := react(c.tools, c.turns)
-	if sink != nil && r.text != "" {
-		for _, word := range strings.SplitAfter(r.text, " ") {
-			sink(provider.Delta{Text: word})
+	firstByte := time.Since(started)
+	if sink != nil {
+		for word := range strings.SplitAfterSeq(r.text, " ") {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if word != "" {
+				sink(provider.Delta{Text: word})
+			}
 		}
 	}
-	reply := &provider.Reply{StopReason: "stop"}
+	reply := &provider.Reply{StopReason: "stop", FirstByte: firstByte}
+	written := len(r.text)
 	if r.text != "" {
 		reply.Parts = append(reply.Parts, provider.Part{Type: regie.PartText, Text: r.text})
 	}
-	out := len(r.text)
-	for _, call := range r.calls {
-		reply.Parts = append(reply.Parts, provider.Part{Type: regie.PartCall, Call: &call})
+	for i := range r.calls {
+		reply.Parts = append(reply.Parts, provider.Part{Type: regie.PartCall, Call: &r.calls[i]})
 		reply.StopReason = "tool_calls"
-		out += len(call.Arguments)
+		written += len(r.calls[i].Name) + len(r.calls[i].Arguments)
 	}
-	// A rule reads no tokens; four bytes for one is the usual estimate, so that the counters have something to show.
-	reply.Usage = regie.Usage{Input: int64(c.bytes / 4), Output: int64(out / 4)}
+	reply.Usage = regie.Usage{Input: estimate(c.size), Output: estimate(written)}
 	return reply, nil
 }
+
+// estimate counts tokens where nobody counted them.
+func estimate(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }

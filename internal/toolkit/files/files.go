@@ -1,29 +1,64 @@
-// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, write. It starts no goroutine and keeps
-// nothing open between calls.
+// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, write. Where files may lie and which are
+// protected is the business of package workspace.
+//
+// Each call opens the workspace's directory and closes it before it returns, so that a directory that was moved away is not worked on
+// by mistake; nothing stays open between calls. The toolkit starts no goroutine. Writes of the same file by calls of one process,
+// whichever session they belong to, come one after the other.
 package files
 
 import (
+	"hash/maphash"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Bounds of what one call reads or writes (spec 12.5).
-const (
-	maxListed  = 1000      // entries in one list
-	maxVisited = 200_000   // entries looked at for one list
-	maxShown   = 28 << 10  // bytes of file text in one result
-	maxLine    = 2000      // bytes of one line that are shown
-	maxScan    = 256 << 20 // bytes looked through for a range of lines
-	maxChange  = 8 << 20   // bytes of a file that is changed
-)
+// bounds are what one call reads or writes at most (spec 12.5). Tests make them smaller.
+type bounds struct {
+	listed  int   // entries in one list
+	visited int   // entries looked at for one list
+	held    int   // entries of one directory that are kept in order
+	depth   int   // directories below each other in one list
+	shown   int   // bytes of text in one result, before the marker that says how to read on
+	line    int   // bytes of one line that are shown
+	counted int64 // bytes of a file whose lines are counted to the end
+	whole   int64 // bytes of a file that is read from its top without being asked for lines
+	scanned int64 // bytes looked through for a range of lines
+	changed int64 // bytes of a file that is changed
+}
 
-// Tools returns the toolkit's tools.
-func Tools() ([]tool.Tool, error) {
+func defaultBounds() bounds {
+	return bounds{
+		listed: 1000, visited: 1_000_000, held: 10_000, depth: 100, shown: 28 << 10, line: 2000,
+		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20,
+	}
+}
+
+// toolkit is what the tools share.
+type toolkit struct {
+	bounds  bounds
+	seed    maphash.Seed
+	writing [64]chan struct{} // a place for each file that is being written, by a hash of its path
+}
+
+func newToolkit(b bounds) *toolkit {
+	k := &toolkit{bounds: b, seed: maphash.MakeSeed()}
+	for i := range k.writing {
+		k.writing[i] = make(chan struct{}, 1)
+	}
+	return k
+}
+
+// Tools returns the toolkit's tools: files.list_files, files.read_file and files.write_file (spec 8.2).
+func Tools() ([]tool.Tool, error) { return newToolkit(defaultBounds()).tools() }
+
+func (k *toolkit) tools() ([]tool.Tool, error) {
 	var out []tool.Tool
-	for _, build := range []func() (tool.Tool, error){listFiles, readFile, writeFile} {
+	for _, build := range []func() (tool.Tool, error){k.listTool, k.readTool, k.writeTool} {
 		t, err := build()
 		if err != nil {
 			return nil, err
@@ -35,14 +70,28 @@ func Tools() ([]tool.Tool, error) {
 
 func query(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true, Timeout: 20 * time.Second,
+		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true,
+		Timeout: 20 * time.Second,
 	}
 }
 
-// open confines a call to its workspace.
+// open confines a call to its workspace. The caller closes it.
 func open(inv *tool.Invocation) (*workspace.Root, error) {
 	if inv.Workspace.Root == "" {
-		return nil, tool.NotDone{Err: regie.Errorf(regie.CodeNotFound, "this workspace has no files")}
+		return nil, regie.Errorf(regie.CodeNotFound, "this workspace has no directory")
 	}
 	return workspace.Open(inv.Workspace.Root)
+}
+
+// about says which parameter an error is about.
+func about(param string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return tool.Advice{Err: err, Param: param}
+}
+
+// atLeast sets the lower bound of an integer parameter.
+func atLeast(schema *jsonschema.Schema, param string, least float64) {
+	schema.Properties[param].Minimum = &least
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
+	"unicode"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
@@ -19,166 +20,219 @@ import (
 type listArgs struct {
 	Path      string `json:"path,omitempty" jsonschema:"the directory, relative to the workspace; the workspace itself by default"`
 	Recursive bool   `json:"recursive,omitempty" jsonschema:"also what lies deeper"`
-	Pattern   string `json:"pattern,omitempty" jsonschema:"only paths that match, such as *.go or **/*.md, relative to path"`
+	Pattern   string `json:"pattern,omitempty" jsonschema:"only what matches: *.go means names, docs/**/*.{md,txt} paths relative to path; a pattern with a / or ** looks deeper too"`
 }
 
-func listFiles() (tool.Tool, error) {
-	return tool.New(query("files.list_files", "List a directory of the workspace: one entry a line, directories end in /, files with their size in bytes."),
-		tool.Handler[listArgs]{Run: list})
+func (k *toolkit) listTool() (tool.Tool, error) {
+	return tool.New(
+		query("files.list_files", "List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed, .git is left out."),
+		tool.Handler[listArgs]{Run: k.list})
 }
 
-func list(ctx context.Context, inv *tool.Invocation, args listArgs) (tool.Result, error) {
+func (k *toolkit) list(ctx context.Context, inv *tool.Invocation, args listArgs) (tool.Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	if err := checkPattern(args.Pattern); err != nil {
-		return tool.Result{}, err
+	wanted, err := compile(args.Pattern)
+	if err != nil {
+		return tool.Result{}, about("pattern", err)
 	}
 	root, err := open(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer root.Close()
-	base, err := root.Clean(args.Path)
+	dir, err := root.OpenDir(args.Path)
 	if err != nil {
+		return tool.Result{}, about("path", err)
+	}
+	defer dir.Close()
+	l := lister{ctx: ctx, bounds: k.bounds, wanted: wanted, recursive: args.Recursive || wanted.deep}
+	if err := l.walk(dir, ""); err != nil && !errors.Is(err, errEnough) {
 		return tool.Result{}, err
 	}
-	if info, err := root.Stat(base); err != nil {
-		return tool.Result{}, err
-	} else if !info.IsDir() {
-		return tool.Result{}, regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", args.Path)
-	}
-	l := lister{ctx: ctx, root: root, base: base, pattern: args.Pattern, recursive: args.Recursive || strings.Contains(args.Pattern, "/") || strings.Contains(args.Pattern, "**")}
-	if err := l.walk(base); err != nil && !errors.Is(err, errEnough) {
-		return tool.Result{}, err
-	}
-	return tool.Result{Content: l.result()}, nil
-}
-
-// checkPattern refuses patterns that do not parse, and those that match so slowly that they would hold a processor.
-func checkPattern(pattern string) error {
-	switch {
-	case pattern == "":
-		return nil
-	case len(pattern) > 256:
-		return regie.Errorf(regie.CodeBadPattern, "the pattern has %d characters, at most 256 are allowed", len(pattern))
-	case strings.Count(pattern, "**") > 3 || strings.Count(pattern, "{") > 4 || strings.Count(pattern, "*") > 12:
-		return regie.Errorf(regie.CodeBadPattern, "the pattern has too many wildcards: use at most three **")
-	case !doublestar.ValidatePattern(pattern):
-		return regie.Errorf(regie.CodeBadPattern, "the pattern %q does not parse: write it like *.go or **/*.md", pattern)
-	}
-	return nil
+	return tool.Result{Content: l.result(dir.Path, args.Pattern)}, nil
 }
 
 // lister walks a directory in order, without following links, within bounds.
 type lister struct {
-	ctx       context.Context
-	root      *workspace.Root
-	base      string
-	pattern   string
+	ctx       context.Context // it lives as long as one call
+	bounds    bounds
+	wanted    glob
 	recursive bool
 	visited   int
-	lines     []string
-	note      string
+	listed    int
+	depth     int
+	out       strings.Builder
+	notes     []string
 }
 
 // errEnough ends a walk at a bound.
 var errEnough = errors.New("enough")
 
-func (l *lister) walk(dir string) error {
-	entries, more, err := l.root.ReadDir(dir, maxVisited)
+// walk lists a directory; relative is its path below the one that was asked for.
+func (l *lister) walk(dir *workspace.Dir, relative string) error {
+	kept, err := l.collect(dir, relative)
 	if err != nil {
-		if dir != l.base { // a directory that went away or may not be read is not the whole list's failure
-			return nil
-		}
 		return err
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, entry := range entries {
-		if err := l.ctx.Err(); err != nil {
-			return context.Cause(l.ctx)
+	for _, entry := range kept.sorted() {
+		below := path.Join(relative, entry.Name())
+		if l.wanted.matches(below) {
+			if l.listed == l.bounds.listed || l.out.Len() > l.bounds.shown {
+				l.enough(kept)
+				return errEnough
+			}
+			l.listed++
+			l.out.WriteString(line(dir, entry))
 		}
-		if l.visited++; l.visited > maxVisited {
-			l.note = fmt.Sprintf("[stopped after looking at %d entries: name a deeper path]", maxVisited)
-			return errEnough
-		}
-		if err := l.entry(dir, entry); err != nil {
-			return err
+		if entry.IsDir() && l.descends(below) {
+			if err := l.enter(dir, entry.Name(), below); err != nil {
+				return err
+			}
 		}
 	}
-	if more {
-		l.note = fmt.Sprintf("[%s has more than %d entries]", dir, maxVisited)
-		return errEnough
+	if kept.lost > 0 {
+		l.note("%s has too many entries: only the first %d were looked into", dir.Path, len(kept.entries))
 	}
 	return nil
 }
 
-func (l *lister) entry(dir string, entry fs.DirEntry) error {
-	name := path.Join(dir, entry.Name())
-	if entry.IsDir() && entry.Name() == ".git" {
+func (l *lister) descends(below string) bool { return l.recursive && l.wanted.mayHold(below) }
+
+// enter lists a directory in another one. What cannot be opened is not the whole list's failure.
+func (l *lister) enter(dir *workspace.Dir, name, below string) error {
+	if l.depth == l.bounds.depth {
+		l.note("%s lies too deep to be looked into", path.Join(dir.Path, name))
 		return nil
 	}
-	if l.wanted(name) {
-		if len(l.lines) == maxListed {
-			l.note = fmt.Sprintf("[more than %d entries: name a deeper path or a pattern]", maxListed)
-			return errEnough
+	next, err := dir.Enter(name)
+	switch regie.CodeOf(err) {
+	case "":
+	case regie.CodeFileNotFound, regie.CodeFileChanged, regie.CodeNotADirectory: // it went away meanwhile
+		return nil
+	default:
+		l.note("not looked into: %v", err)
+		return nil
+	}
+	defer next.Close()
+	l.depth++
+	defer func() { l.depth-- }()
+	return l.walk(next, below)
+}
+
+// collect reads a directory in portions and keeps what is listed or looked into: of too many, those that come first by name.
+func (l *lister) collect(dir *workspace.Dir, relative string) (*firstByName, error) {
+	kept := &firstByName{most: l.bounds.held}
+	defer func() { _ = dir.Done() }() // it was only read
+	for {
+		if l.ctx.Err() != nil {
+			return nil, context.Cause(l.ctx)
 		}
-		l.lines = append(l.lines, line(name, entry))
+		entries, err := dir.Next(1000)
+		for _, entry := range entries {
+			if l.visited++; l.visited > l.bounds.visited {
+				l.note("stopped after looking at %d entries: name a deeper path", l.bounds.visited)
+				return kept, nil
+			}
+			if entry.Name() == ".git" {
+				continue
+			}
+			below := path.Join(relative, entry.Name())
+			if l.wanted.matches(below) {
+				kept.wanted++
+				kept.add(entry)
+			} else if entry.IsDir() && l.descends(below) {
+				kept.add(entry)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return kept, nil
+		case err != nil:
+			l.note("%s was not read to its end", dir.Path)
+			return kept, nil
+		}
 	}
-	if entry.IsDir() && l.recursive {
-		return l.walk(name)
-	}
-	return nil
 }
 
-func (l *lister) wanted(name string) bool {
-	if l.pattern == "" {
-		return true
+// enough says that the list is not whole, and of how many where that is known.
+func (l *lister) enough(kept *firstByName) {
+	if l.recursive {
+		l.note("only the first %d entries: name a deeper path or a pattern", l.listed)
+		return
 	}
-	relative := name
-	if l.base != "." {
-		relative = strings.TrimPrefix(name, l.base+"/")
-	}
-	if !strings.Contains(l.pattern, "/") { // a bare pattern means names, at any depth
-		relative = path.Base(name)
-	}
-	return doublestar.MatchUnvalidated(l.pattern, relative)
+	l.note("%d of %d entries: name a pattern", l.listed, kept.wanted)
 }
 
-func line(name string, entry fs.DirEntry) string {
-	shown := strings.ToValidUTF8(strings.Map(printable, name), "\uFFFD")
+// note is said once; a walk can meet the same bound often.
+func (l *lister) note(format string, args ...any) {
+	const most = 5
+	if text := fmt.Sprintf("["+format+"]", args...); len(l.notes) < most && !slices.Contains(l.notes, text) {
+		l.notes = append(l.notes, text)
+	}
+}
+
+func (l *lister) result(dir, pattern string) string {
+	if l.listed == 0 {
+		text := dir + " is empty"
+		if pattern != "" {
+			text = "nothing in " + dir + " matches " + strconv.Quote(pattern)
+		}
+		l.out.WriteString(text + "\n")
+	}
+	return strings.TrimSuffix(l.out.String()+strings.Join(l.notes, "\n"), "\n")
+}
+
+// line describes an entry: its path, and what it is.
+func line(dir *workspace.Dir, entry fs.DirEntry) string {
+	shown := printable(path.Join(dir.Path, entry.Name()))
 	switch kind := entry.Type(); {
 	case kind.IsDir():
-		return shown + "/"
+		return shown + "/\n"
 	case kind&fs.ModeSymlink != 0:
-		return shown + "\tlink"
-	case !kind.IsRegular():
-		return shown + "\tspecial"
-	}
-	info, err := entry.Info()
-	if err != nil {
-		return shown + "\tgone"
-	}
-	return fmt.Sprintf("%s\t%d bytes", shown, info.Size())
-}
-
-// printable keeps a file's name from looking like several lines.
-func printable(r rune) rune {
-	if r < 0x20 || r == 0x7f {
-		return '\uFFFD'
-	}
-	return r
-}
-
-func (l *lister) result() string {
-	if l.note != "" {
-		l.lines = append(l.lines, l.note)
-	}
-	if len(l.lines) == 0 {
-		if l.pattern != "" {
-			return "nothing matches " + l.pattern
+		if aim, err := dir.Readlink(entry.Name()); err == nil {
+			return shown + "\tlink to " + printable(aim) + "\n"
 		}
-		return l.base + " is empty"
+		return shown + "\tlink\n"
+	case !kind.IsRegular():
+		return shown + "\tspecial\n"
 	}
-	return strings.Join(l.lines, "\n")
+	info, err := dir.Lstat(entry.Name())
+	if err != nil {
+		return shown + "\tgone\n"
+	}
+	return fmt.Sprintf("%s\t%d bytes\n", shown, info.Size())
+}
+
+// printable quotes a name that would not look like one line of plain text.
+func printable(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) >= 0 {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// firstByName keeps the entries that come first. It holds at most twice as many.
+type firstByName struct {
+	most    int
+	entries []fs.DirEntry
+	wanted  int // entries that would be listed
+	lost    int // entries that were not kept
+}
+
+func (f *firstByName) add(entry fs.DirEntry) {
+	if f.entries = append(f.entries, entry); len(f.entries) >= 2*f.most {
+		f.sorted()
+	}
+}
+
+func (f *firstByName) sorted() []fs.DirEntry {
+	slices.SortFunc(f.entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if len(f.entries) > f.most {
+		f.lost += len(f.entries) - f.most
+		clear(f.entries[f.most:])
+		f.entries = f.entries[:f.most]
+	}
+	return f.entries
 }

@@ -8,12 +8,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
 )
+
+const sniffed = 8 << 10 // bytes by which text is told from what is none
 
 type readArgs struct {
 	Path      string `json:"path" jsonschema:"the file, relative to the workspace"`
@@ -21,14 +27,18 @@ type readArgs struct {
 	EndLine   int    `json:"end_line,omitempty" jsonschema:"last line to show"`
 }
 
-func readFile() (tool.Tool, error) {
-	return tool.New(query("files.read_file", "Read a text file of the workspace. Lines are numbered. Long files are shown in parts: ask for further lines with start_line."),
-		tool.Handler[readArgs]{Run: read})
+func (k *toolkit) readTool() (tool.Tool, error) {
+	return tool.New(
+		query("files.read_file", "Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described."),
+		tool.Handler[readArgs]{Run: k.read, Schema: func(s *jsonschema.Schema) {
+			atLeast(s, "start_line", 1)
+			atLeast(s, "end_line", 1)
+		}})
 }
 
-func read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
-	if args.StartLine < 0 || args.EndLine < 0 || args.EndLine > 0 && args.EndLine < args.StartLine {
-		return tool.Result{}, regie.Errorf(regie.CodeBadArguments, "start_line and end_line must be line numbers from 1, in this order")
+func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
+	if args.EndLine > 0 && args.EndLine < args.StartLine {
+		return tool.Result{}, about("end_line", regie.Errorf(regie.CodeBadArguments, "end_line %d lies before start_line %d", args.EndLine, args.StartLine))
 	}
 	root, err := open(inv)
 	if err != nil {
@@ -37,44 +47,54 @@ func read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result
 	defer root.Close()
 	f, info, err := root.OpenFile(args.Path)
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, about("path", err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: f, left: maxScan}, 64<<10)
-	head, err := in.Peek(8000)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return tool.Result{}, regie.Errorf(regie.CodeToolError, "%s cannot be read: %v", args.Path, err)
+	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: f, left: k.bounds.scanned}, 64<<10)
+	head, err := in.Peek(sniffed)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return tool.Result{}, unreadable(args.Path, err)
+	case len(head) == 0:
+		return tool.Result{Content: args.Path + " is empty"}, nil
+	case binary(head):
+		kind := http.DetectContentType(head)
+		return tool.Result{Content: fmt.Sprintf("%s is not text that can be shown: %d bytes, %s", args.Path, info.Size(), kind)}, nil
+	case info.Size() > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
+		return tool.Result{Content: fmt.Sprintf("%s is text of %d bytes, too much to be shown from its top: name start_line and end_line", args.Path, info.Size())}, nil
 	}
-	if binary(head) {
-		return tool.Result{Content: fmt.Sprintf("%s is not text: %d bytes, %s", args.Path, info.Size(), http.DetectContentType(head))}, nil
+	p := page{in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine, count: info.Size() <= k.bounds.counted}
+	if err := p.read(); err != nil {
+		return tool.Result{}, unreadable(args.Path, err)
 	}
-	out, err := numbered(in, max(args.StartLine, 1), args.EndLine)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	if out == "" {
-		if info.Size() == 0 {
-			return tool.Result{Content: args.Path + " is empty"}, nil
-		}
-		return tool.Result{Content: fmt.Sprintf("%s has no line %d", args.Path, args.StartLine)}, nil
-	}
-	return tool.Result{Content: out}, nil
+	return p.result(args.Path)
 }
+
+// unreadable describes a failure in the middle of a file.
+func unreadable(name string, err error) error {
+	if _, coded := errors.AsType[*regie.Error](err); coded || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
+}
+
+// errScanned ends the reading of a file at the bound.
+var errScanned = errors.New("the bound of what is looked through")
 
 // bounded stops reading at a bound and when the call is cancelled.
 type bounded struct {
-	ctx  context.Context
+	ctx  context.Context // it lives as long as one call
 	in   io.Reader
 	left int64
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
+	if b.ctx.Err() != nil {
 		return 0, context.Cause(b.ctx)
 	}
 	if b.left <= 0 {
-		return 0, regie.Errorf(regie.CodeFileTooLarge, "the lines lie beyond the first %d MiB of the file: search it instead", maxScan>>20)
+		return 0, errScanned
 	}
 	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -86,8 +106,11 @@ func binary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
+	if utf8.Valid(head) {
+		return false
+	}
 	bad, total := 0, 0
-	for rest := head; len(rest) > utf8.UTFMax || len(rest) > 0 && total == 0; total++ {
+	for rest := head; len(rest) > 0 && (len(rest) >= utf8.UTFMax || total == 0); total++ { // the last character may be cut
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 {
 			bad++
@@ -97,57 +120,159 @@ func binary(head []byte) bool {
 	return bad*10 > total*3
 }
 
-// numbered shows lines with their numbers, up to the bound, and says which come next.
-func numbered(in *bufio.Reader, first, last int) (string, error) {
-	var out strings.Builder
-	for number := 1; ; number++ {
-		line, size, end, err := nextLine(in)
-		if err != nil {
-			return "", err
-		}
-		if size == 0 && end {
-			return out.String(), nil
-		}
-		if last > 0 && number > last {
-			return out.String(), nil
-		}
-		if number >= first {
-			if out.Len() > maxShown {
-				fmt.Fprintf(&out, "[more: go on with start_line %d]\n", number)
-				return out.String(), nil
+// page is the part of a file that one result shows.
+type page struct {
+	in          *bufio.Reader
+	bounds      bounds
+	first, last int // last is 0 for the end
+	count       bool
+
+	out    strings.Builder
+	total  int  // lines looked at
+	next   int  // the line that did not fit, if any
+	ended  bool // the whole file was looked at
+	cutOff bool // the bound of what is looked through was met
+
+	crlf, shown, repaired int // lines
+}
+
+// read goes through the lines up to the last one that is wanted, and to the end of the file where it is small enough to say how many
+// there are.
+func (p *page) read() error {
+	for {
+		line, size, err := nextLine(p.in, p.bounds.line)
+		end := errors.Is(err, io.EOF)
+		switch {
+		case errors.Is(err, errScanned):
+			p.cutOff = true
+			if size > 0 && p.total+1 >= p.first { // a line longer than the bound
+				p.show(line, size)
 			}
-			text := strings.ToValidUTF8(strings.TrimSuffix(string(line), "\r"), "\uFFFD")
-			if size > len(line) {
-				text += fmt.Sprintf("… [line has %d bytes]", size)
-			}
-			fmt.Fprintf(&out, "%6d\t%s\n", number, text)
+			return nil
+		case err != nil && !end:
+			return err
+		case size > 0 || !end:
+			p.show(line, size)
 		}
 		if end {
-			return out.String(), nil
+			p.ended = true
+			return nil
+		}
+		if (p.next > 0 || p.last > 0 && p.total >= p.last) && !p.count {
+			return nil
 		}
 	}
 }
 
-// nextLine reads a line without its end, keeps at most maxLine bytes of it, and tells its real size.
-func nextLine(in *bufio.Reader) (line []byte, size int, end bool, err error) {
+// show adds a line if it is wanted and fits.
+func (p *page) show(line []byte, size int) {
+	p.total++
+	if p.total < p.first || p.last > 0 && p.total > p.last || p.next > 0 {
+		return
+	}
+	if p.total == 1 {
+		line = bytes.TrimPrefix(line, []byte("\uFEFF")) // a byte order mark
+	}
+	whole := size <= p.bounds.line
+	crlf := whole && bytes.HasSuffix(line, []byte("\r"))
+	if crlf {
+		line = line[:len(line)-1]
+	}
+	text := visible(line, whole)
+	if !whole {
+		text += fmt.Sprintf("… [the line has %d bytes]", size)
+	}
+	const margin = len("123456\t\n")
+	if p.shown > 0 && p.out.Len()+len(text)+margin > p.bounds.shown {
+		p.next = p.total
+		return
+	}
+	number := strconv.Itoa(p.total)
+	p.out.WriteString("      "[:max(0, 6-len(number))])
+	p.out.WriteString(number)
+	p.out.WriteByte('\t')
+	p.out.WriteString(text)
+	p.out.WriteByte('\n')
+	p.shown++
+	if crlf {
+		p.crlf++
+	}
+	if whole && !utf8.Valid(line) {
+		p.repaired++
+	}
+}
+
+// result is what the model reads: the lines, and what cannot be seen in them.
+func (p *page) result(name string) (tool.Result, error) {
+	switch {
+	case p.shown == 0 && p.cutOff:
+		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeFileTooLarge, "line %d of %s lies beyond the first %d bytes, which are looked through", p.first, name, p.bounds.scanned))
+	case p.shown == 0:
+		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeBadArguments, "%s has no line %d: it has %d lines", name, p.first, p.total))
+	}
+	if p.next > 0 {
+		of := ""
+		if p.ended {
+			of = fmt.Sprintf(" of %d", p.total)
+		}
+		fmt.Fprintf(&p.out, "[lines %d to %d%s; go on with start_line %d]\n", p.first, p.next-1, of, p.next)
+	} else if p.cutOff {
+		fmt.Fprintf(&p.out, "[only the first %d bytes of the file were looked through]\n", p.bounds.scanned)
+	}
+	if p.crlf > 0 {
+		fmt.Fprintf(&p.out, "[%d of %d lines end in CRLF]\n", p.crlf, p.shown)
+	}
+	if p.repaired > 0 {
+		fmt.Fprintf(&p.out, "[%s with bytes that are not UTF-8, shown as \uFFFD]\n", count(p.repaired))
+	}
+	return tool.Result{Content: p.out.String(), Rest: "ask for fewer lines with start_line and end_line"}, nil
+}
+
+// visible makes text of a line's bytes in which nothing acts: what is no character is replaced, and a control character is shown by its
+// picture. A cut line may end in the middle of a character.
+func visible(line []byte, whole bool) string {
+	if !whole {
+		for cut := 1; cut < utf8.UTFMax && cut <= len(line); cut++ {
+			if tail := line[len(line)-cut:]; utf8.RuneStart(tail[0]) {
+				if !utf8.FullRune(tail) {
+					line = line[:len(line)-cut]
+				}
+				break
+			}
+		}
+	}
+	if !slices.ContainsFunc(line, func(b byte) bool { return b < 0x20 && b != '\t' || b >= 0x7f }) {
+		return string(line) // as most lines are
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return r
+		case r < 0x20:
+			return 0x2400 + r
+		case r == 0x7f:
+			return 0x2421
+		case r > 0x7f && r < 0xa0:
+			return utf8.RuneError
+		default:
+			return r
+		}
+	}, strings.ToValidUTF8(string(line), "\uFFFD"))
+}
+
+// nextLine reads a line without its line feed. It keeps the first bytes of it and tells its real size; io.EOF comes with the last one.
+func nextLine(in *bufio.Reader, most int) (line []byte, size int, err error) {
 	for {
 		chunk, err := in.ReadSlice('\n')
 		size += len(chunk)
-		line = append(line, chunk[:min(len(chunk), maxLine+1-min(len(line), maxLine+1))]...)
+		line = append(line, chunk[:min(len(chunk), most+1-len(line))]...)
 		switch {
 		case err == nil:
 			size--
-			line = bytes.TrimSuffix(line, []byte{'\n'})
-			return line[:min(len(line), maxLine)], size, false, nil
+			return bytes.TrimSuffix(line, []byte("\n"))[:min(size, most)], size, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return line[:min(len(line), maxLine)], size, true, nil
 		default:
-			var coded *regie.Error
-			if errors.As(err, &coded) {
-				return nil, 0, false, coded
-			}
-			return nil, 0, false, err
+			return line[:min(len(line), most)], size, err
 		}
 	}
 }

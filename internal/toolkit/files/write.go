@@ -5,149 +5,203 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
+// The modes of write_file.
+const (
+	modeCreate    = "create"
+	modeOverwrite = "overwrite"
+	modeAppend    = "append"
+)
+
 type writeArgs struct {
 	Path    string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Content string `json:"content" jsonschema:"the text to write"`
-	Mode    string `json:"mode,omitempty" jsonschema:"create (default; refuses an existing file), overwrite, or append"`
+	Mode    string `json:"mode,omitempty" jsonschema:"create (the default) refuses an existing file, overwrite replaces it, append adds to its end"`
 }
 
-// intent is what is stored before a write starts (decisions 4, 16 and 20): what was there, and what will be there. A probe compares
-// the file with both.
+// intent is what is stored before a write starts (decisions 4, 16 and 20): what was there and what will be there. A probe compares the
+// file with both, and the result is made from it alone, so that a probe gives the result that the write would have given.
 type intent struct {
-	Path   string      `json:"path"`            // resolved
-	Before regie.Hash  `json:"before,omitzero"` // zero: the file did not exist
+	Path   string      `json:"path"` // without links
+	Mode   string      `json:"mode"`
+	Before regie.Hash  `json:"before,omitzero"` // zero: there was no file
 	After  regie.Hash  `json:"after"`
-	Size   int         `json:"size"` // bytes afterwards
-	Perm   fs.FileMode `json:"perm"`
+	Size   int         `json:"size"`           // bytes afterwards
+	Lines  int         `json:"lines"`          // lines afterwards
+	Added  int         `json:"added"`          // lines that are written
+	Perm   fs.FileMode `json:"perm,omitempty"` // of the file that was there
+	// Made are the directories that have to be made.
+	Made []string `json:"made,omitempty"`
+	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
+	Ends  string `json:"ends,omitempty"`
+	Links uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
 }
 
-func writeFile() (tool.Tool, error) {
+func (k *toolkit) writeTool() (tool.Tool, error) {
 	return tool.New(regie.ToolDefinition{
 		Name: "files.write_file", Kind: regie.KindAction, Class: regie.ClassVerifiable, Risk: regie.RiskInternal, Timeout: 30 * time.Second,
-		Description: "Write a text file of the workspace in one step. mode create refuses an existing file, overwrite replaces it, append adds to its end. Directories are made.",
-	}, tool.Handler[writeArgs]{Prepare: prepareWrite, Run: write, Probe: probeWrite})
+		Description: "Write a text file of the workspace in one step. Missing directories are made. A file that exists keeps its permissions and its line ends.",
+	}, tool.Handler[writeArgs]{Prepare: k.prepareWrite, Run: k.write, Probe: k.probeWrite, Schema: func(s *jsonschema.Schema) {
+		s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
+		s.Properties["mode"].Default = json.RawMessage(`"create"`)
+	}})
 }
 
-func prepareWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (json.RawMessage, error) {
+// prepareWrite records what is there and what will be there. It changes nothing.
+func (k *toolkit) prepareWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (json.RawMessage, error) {
 	root, err := open(inv)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	before, after, err := plan(root, args)
+	planned, _, _, err := k.plan(root, args)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(intent{Path: before.Path, Before: hash(before), After: regie.HashOf(after), Size: len(after), Perm: before.Perm})
+	if planned.Made, err = root.Missing(planned.Path); err != nil {
+		return nil, about("path", err)
+	}
+	return json.Marshal(planned)
 }
 
-// plan reads what is there and computes what is to be there.
-func plan(root *workspace.Root, args writeArgs) (before workspace.Content, after []byte, err error) {
-	if len(args.Content) > maxChange {
-		return before, nil, regie.Errorf(regie.CodeFileTooLarge, "the content has %d bytes, at most %d can be written at once", len(args.Content), maxChange)
+// plan reads what is there and works out what is to be there.
+func (k *toolkit) plan(root *workspace.Root, args writeArgs) (planned intent, before workspace.Content, after []byte, err error) {
+	if args.Mode == "" {
+		args.Mode = modeCreate
 	}
-	if before, err = root.Load(args.Path, maxChange); err != nil {
-		return before, nil, err
+	if before, err = root.Load(args.Path, k.bounds.changed); err != nil {
+		return planned, before, nil, about("path", err)
 	}
-	text := []byte(args.Content)
-	if before.Exists && usesCRLF(before.Data) { // a file keeps its line endings (spec 8.2)
-		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
-	}
-	switch args.Mode {
-	case "", "create":
-		if before.Exists {
-			return before, nil, regie.Errorf(regie.CodeFileExists, "%s exists already: use mode overwrite or append if it is to be changed", args.Path)
+	planned = intent{Path: before.Path, Mode: args.Mode, Perm: before.Perm}
+	var text []byte
+	text, planned.Ends = withLineEnds([]byte(args.Content), before.Data)
+	switch {
+	case args.Mode == modeCreate && before.Exists:
+		return planned, before, nil, tool.Advice{
+			Err: regie.Errorf(regie.CodeFileExists, "%s exists already", before.Path), Param: "mode",
+			Hint: "mode overwrite replaces it, mode append adds to its end",
 		}
-		return before, text, nil
-	case "overwrite":
-		return before, text, nil
-	case "append":
-		after = append(append(make([]byte, 0, len(before.Data)+len(text)), before.Data...), text...)
-		if len(after) > maxChange {
-			return before, nil, regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d can be changed", args.Path, len(after), maxChange)
-		}
-		return before, after, nil
+	case args.Mode == modeAppend:
+		after = bytes.Join([][]byte{before.Data, text}, nil)
+	case args.Mode == modeCreate, args.Mode == modeOverwrite:
+		after = text
 	default:
-		return before, nil, regie.Errorf(regie.CodeBadArguments, "there is no mode %q: use create, overwrite or append", args.Mode)
+		return planned, before, nil, about("mode", regie.Errorf(regie.CodeBadArguments, "there is no mode %q: use create, overwrite or append", args.Mode))
 	}
-}
-
-func hash(c workspace.Content) regie.Hash {
-	if !c.Exists {
-		return regie.Hash{}
+	if int64(len(after)) > k.bounds.changed {
+		err = regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d are allowed", before.Path, len(after), k.bounds.changed)
+		return planned, before, nil, about("content", err)
 	}
-	return regie.HashOf(c.Data)
+	planned.After, planned.Size, planned.Lines, planned.Added = regie.HashOf(after), len(after), lines(after), lines(text)
+	if before.Exists {
+		planned.Before = regie.HashOf(before.Data)
+	}
+	if before.Links > 1 {
+		planned.Links = before.Links
+	}
+	return planned, before, after, nil
 }
 
-// usesCRLF reports whether all line ends of a file are CRLF.
-func usesCRLF(data []byte) bool {
-	ends := bytes.Count(data, []byte("\n"))
-	return ends > 0 && bytes.Count(data, []byte("\r\n")) == ends
+// withLineEnds gives a text the line ends of the file that it goes to (spec 8.2), where all of the file's are alike. It names them if
+// that changed the text.
+func withLineEnds(text, file []byte) ([]byte, string) {
+	all, crlf := bytes.Count(file, []byte("\n")), bytes.Count(file, []byte("\r\n"))
+	if all == 0 || crlf != 0 && crlf != all {
+		return text, ""
+	}
+	out, name := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "LF"
+	if crlf == all {
+		out, name = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n")), "CRLF"
+	}
+	if bytes.Equal(out, text) {
+		return text, ""
+	}
+	return out, name
 }
 
-func write(_ context.Context, inv *tool.Invocation, args writeArgs) (tool.Result, error) {
-	var planned intent
-	if err := json.Unmarshal(inv.Intent, &planned); err != nil {
-		return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeCorrupt, "the intent of the write cannot be read: %v", err)}
+func lines(text []byte) int {
+	n := bytes.Count(text, []byte("\n"))
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+func readIntent(inv *tool.Invocation) (planned intent, err error) {
+	if err := json.Unmarshal(inv.Intent, &planned); err != nil || planned.Path == "" {
+		return planned, regie.Errorf(regie.CodeCorrupt, "what was stored before the write cannot be read")
+	}
+	return planned, nil
+}
+
+// write does what was prepared, if everything still is as it was then.
+func (k *toolkit) write(ctx context.Context, inv *tool.Invocation, args writeArgs) (tool.Result, error) {
+	planned, err := readIntent(inv)
+	if err != nil {
+		return tool.Result{}, tool.NotDone{Err: err}
 	}
 	root, err := open(inv)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
 	defer root.Close()
-	before, after, err := plan(root, args)
+	release, err := k.reserve(ctx, inv.Workspace.Root, planned.Path)
 	if err != nil {
-		return tool.Result{}, tool.NotDone{Err: changedMeanwhile(err, args.Path)}
-	}
-	if before.Path != planned.Path || hash(before) != planned.Before || regie.HashOf(after) != planned.After {
-		return tool.Result{}, tool.NotDone{Err: fileChanged(args.Path)}
-	}
-	renaming := false
-	err = root.Replace(before.Path, after, planned.Perm, inv.CallID.String(), func() error {
-		now, err := root.Load(args.Path, maxChange)
-		if err != nil {
-			return changedMeanwhile(err, args.Path)
-		}
-		if now.Path != planned.Path || hash(now) != planned.Before {
-			return fileChanged(args.Path)
-		}
-		renaming = true
-		return nil
-	})
-	if err != nil && !renaming {
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
-	if err != nil { // the renaming itself, or the directory's sync: the probe looks at what is there
+	defer release()
+	now, before, after, err := k.plan(root, args)
+	switch {
+	case regie.CodeOf(err) == regie.CodeFileExists:
+		return tool.Result{}, tool.NotDone{Err: changedSince(planned)}
+	case err != nil:
+		return tool.Result{}, tool.NotDone{Err: err}
+	case now.Path != planned.Path, now.Before != planned.Before, now.After != planned.After, now.Perm != planned.Perm:
+		return tool.Result{}, tool.NotDone{Err: changedSince(planned)}
+	case ctx.Err() != nil:
+		return tool.Result{}, tool.NotDone{Err: context.Cause(ctx)}
+	}
+	tried, err := root.Replace(workspace.Change{Before: before, Data: after, Tag: inv.CallID.String()})
+	switch {
+	case err != nil && !tried:
+		return tool.Result{}, tool.NotDone{Err: err}
+	case err != nil: // in the middle of the step that counts: the probe looks at what is there
 		return tool.Result{}, err
 	}
-	return done(planned, args), nil
+	return planned.result(), nil
 }
 
-func fileChanged(name string) error {
-	return regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", name)
+func changedSince(planned intent) error {
+	return about("path", regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", planned.Path))
 }
 
-// changedMeanwhile names what a failure means that was none a moment ago, when the write was prepared.
-func changedMeanwhile(err error, name string) error {
-	if regie.CodeOf(err) == regie.CodeFileExists {
-		return fileChanged(name)
+// reserve waits for other writes of the same file. Two files share a place by chance; that costs time and nothing else.
+func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(), err error) {
+	place := k.writing[maphash.String(k.seed, root+"\x00"+path)%uint64(len(k.writing))]
+	select {
+	case place <- struct{}{}:
+		return func() { <-place }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return err
 }
 
-// probeWrite compares the file with what was before and what should be after.
-func probeWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (tool.Evidence, tool.Result, error) {
-	var planned intent
-	if err := json.Unmarshal(inv.Intent, &planned); err != nil {
+// probeWrite compares the file with what was before and what should be after. It removes nothing but the temporary file of this very
+// call, which a crash left.
+func (k *toolkit) probeWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (tool.Evidence, tool.Result, error) {
+	planned, err := readIntent(inv)
+	if err != nil {
 		return tool.Unsure, tool.Result{}, err
 	}
 	root, err := open(inv)
@@ -155,34 +209,51 @@ func probeWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (tool.E
 		return tool.Unsure, tool.Result{}, err
 	}
 	defer root.Close()
-	now, err := root.Load(args.Path, maxChange)
-	if err != nil {
+	now, err := root.Load(args.Path, k.bounds.changed)
+	if err != nil || now.Path != planned.Path {
 		return tool.Unsure, tool.Result{}, err
 	}
+	// What cannot be tidied up does not change the finding.
+	_ = root.Clear(now.Path, inv.CallID.String())
 	switch {
-	case now.Path != planned.Path:
-		return tool.Unsure, tool.Result{}, nil
-	case now.Exists && hash(now) == planned.After:
-		return tool.Happened, done(planned, args), root.Clear(now.Path, inv.CallID.String())
-	case hash(now) == planned.Before:
-		return tool.NotHappened, tool.Result{}, root.Clear(now.Path, inv.CallID.String())
+	case now.Exists && regie.HashOf(now.Data) == planned.After:
+		return tool.Happened, planned.result(), nil // also if the file was like this before: then nothing had to happen
+	case !now.Exists && planned.Before.IsZero(), now.Exists && regie.HashOf(now.Data) == planned.Before:
+		return tool.NotHappened, tool.Result{}, nil
 	default:
 		return tool.Unsure, tool.Result{}, nil
 	}
 }
 
-// done is the result of a write; a probe gives the same one.
-func done(planned intent, args writeArgs) tool.Result {
-	verb := "created"
+// result says what was done.
+func (i intent) result() tool.Result {
+	var b strings.Builder
 	switch {
-	case !planned.Before.IsZero() && args.Mode == "append":
-		verb = "appended to"
-	case !planned.Before.IsZero():
-		verb = "replaced"
+	case i.Before.IsZero():
+		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
+	case i.Mode == modeAppend:
+		fmt.Fprintf(&b, "appended %s to %s, now %s, %d bytes", count(i.Added), i.Path, count(i.Lines), i.Size)
+	default:
+		fmt.Fprintf(&b, "replaced %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
 	}
-	lines := strings.Count(args.Content, "\n")
-	if args.Content != "" && !strings.HasSuffix(args.Content, "\n") {
-		lines++
+	if i.Before == i.After {
+		b.WriteString("; that is what it held before")
 	}
-	return tool.Result{Content: fmt.Sprintf("%s %s: %d lines written, %d bytes now", verb, planned.Path, lines, planned.Size)}
+	if len(i.Made) > 0 {
+		fmt.Fprintf(&b, "; made the directory %s", i.Made[len(i.Made)-1])
+	}
+	if i.Ends != "" {
+		fmt.Fprintf(&b, "; line ends written as %s like the rest of the file", i.Ends)
+	}
+	if i.Links > 1 {
+		fmt.Fprintf(&b, "; the file had %d names (hard links), the others keep the old content", i.Links)
+	}
+	return tool.Result{Content: b.String()}
+}
+
+func count(lines int) string {
+	if lines == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", lines)
 }

@@ -1,0 +1,78 @@
+# Only Go, git and make are needed; `make lint` builds its tools by itself from tools/go.mod (cached after the first time). `make race`
+# needs a C compiler too.
+
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS = -s -w -X main.version=$(VERSION)
+
+TESTFLAGS ?=
+KILLS ?= 1000
+CRASHTIME ?= 60m
+FUZZTIME ?= 30s
+BENCH ?= ./internal/bench
+
+# go tool builds what tools/go.mod pins and keeps it in the build cache; nothing is installed.
+TOOL = $(GO) tool -modfile=tools/go.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race vet lint fmt fmt-check crash fuzz bench bench-short translate tidy tidy-check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/regie, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regie ./cmd/regie
+
+demo: ## the whole job without a key: real files, a real kill -9, a resume
+	$(GO) run ./cmd/regie demo
+
+test: ## all tests
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race $(TESTFLAGS) ./...
+
+vet: ## go vet, without and with the crash tests' fault points
+	$(GO) vet ./...
+	$(GO) vet -tags faults ./...
+
+lint: fmt-check ## formatting and every linter of .golangci.yml
+	$(TOOL) golangci-lint run
+
+fmt: ## format all files
+	$(TOOL) gofumpt -w .
+
+fmt-check: ## list files that gofumpt would change, and fail if there are any
+	@out=$$($(TOOL) gofumpt -l .) && test -z "$$out" || { printf 'not formatted (make fmt):\n%s\n' "$$out"; exit 1; }
+
+crash: ## kill the program KILLS times, also at every fault point, and count the effects
+	$(GO) test -tags faults ./internal/crash -run TestCrash -count=1 -timeout $(CRASHTIME) -v -args -kills=$(KILLS)
+
+fuzz: ## each fuzz target for FUZZTIME
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "fuzz $$(dirname "$$file") $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done
+
+bench: ## the figures of docs/benchmarks.md
+	$(GO) run $(BENCH)
+
+bench-short: ## the same in a few seconds, to see that it runs; its figures mean little
+	$(GO) run $(BENCH) -short
+
+translate: ## list the sentences without a French translation, and add them empty to the catalogue
+	$(GO) test ./internal/text -run TestCatalogue -count=1 -update
+
+tidy: ## go.mod and go.sum, of the tools too
+	$(GO) mod tidy
+	$(GO) -C tools mod tidy
+
+tidy-check: ## fail where make tidy would change something
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+
+clean: ## remove what was built
+	rm -rf bin
+	find . -name '*.test' -type f -delete -o -name '*.prof' -type f -delete

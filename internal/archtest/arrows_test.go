@@ -1,0 +1,73 @@
+package archtest
+
+// An arrow says what a package may import of this module. Names are relative to the module; "." is its root; a name that ends in
+// "/..." stands for all packages below it. The first arrow whose from matches a package is the package's; a package without an arrow
+// fails the test, so that its place is decided before it is used.
+type arrow struct {
+	from string
+	to   []string
+	why  string
+}
+
+// everything is what only the wiring and the harnesses around the whole program may import.
+const everything = "internal/..."
+
+// arrows is docs/design.md as a table: what is further down never imports what is further up.
+var arrows = []arrow{
+	{"cmd/regie", []string{".", "internal/app", "internal/config", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"internal/crash", []string{".", everything}, "harness around the whole program"},
+	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
+	{"internal/archtest", nil, "reads source, runs nothing"},
+	{"internal/app", []string{".", everything}, "the only importer of everything"},
+
+	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
+	{"internal/tui", []string{".", "internal/dispatch", "internal/store", "internal/text"}, "a transport: knows only Control"},
+	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
+	{"internal/dispatch", []string{
+		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/store",
+	}, "slots, lease, events"},
+	{"internal/engine", []string{
+		".", "internal/approval", "internal/fault", "internal/prompt", "internal/provider", "internal/store", "internal/tool",
+	}, "one round; store is the contract, never a database"},
+
+	{"internal/prompt", []string{".", "internal/provider"}, "pure; provider for the types of a turn"},
+	{"internal/approval", []string{"."}, "pure"},
+	{"internal/provider", []string{"."}, "the contract of a model API"},
+	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse"}, "one vendor, knows no other"},
+	{"internal/tool", []string{"."}, "registry and guard; knows no toolkit"},
+	{"internal/toolkit/...", []string{".", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
+	{"internal/workspace", []string{"."}, "the confined root"},
+	{"internal/store", []string{"."}, "the contract of a database"},
+	{"internal/store/storetest", []string{".", "internal/store"}, "one suite for every database"},
+	{"internal/store/...", []string{".", "internal/fault", "internal/store"}, "one database"},
+	{"internal/config", []string{"."}, "settings and their origins"},
+	{"internal/text", []string{"."}, "the catalogue"},
+	{"internal/fault", nil, "fault points; compiled to nothing in a release"},
+	{".", nil, "the nouns: standard library only"},
+}
+
+// debts are imports that break an arrow and are known to: what to do about each stands beside it. A debt that is paid must leave the
+// list, so the list only shrinks.
+var debts = map[edge]string{
+	{"cmd/regie", "internal/approval"}:  "the policy of --allow and --on-approval: let app parse the flags' words",
+	{"cmd/regie", "internal/dispatch"}:  "Control and RunRequest: let app export what a subcommand needs of them",
+	{"cmd/regie", "internal/store"}:     "the views that runs show prints: they are data and could be nouns of the root",
+	{"cmd/regie", "internal/workspace"}: "Detect: let app find the workspace of a directory",
+}
+
+// nothingImports are packages for running or testing the program, never part of it.
+var nothingImports = []string{"cmd/regie", "internal/crash", "internal/bench", "internal/archtest"}
+
+// maxInternal bounds how many packages of this module another one imports, besides the root.
+var maxInternal = map[string]int{"internal/engine": 8, "internal/dispatch": 8, "internal/httpapi": 8, "internal/tui": 8}
+
+// pure are the packages whose answers depend on their arguments alone: no file, no network, no database, no clock, no chance.
+var pure = []string{"internal/prompt", "internal/approval"}
+
+// impure are what a pure package never imports, with everything below it.
+var impure = []string{
+	"bufio", "crypto/rand", "database/sql", "io/fs", "log", "math/rand", "net", "os", "path/filepath", "runtime", "syscall", "testing",
+}
+
+// clock are the functions of package time that a pure package never calls.
+var clock = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}

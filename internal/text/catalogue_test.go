@@ -1,0 +1,231 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var update = flag.Bool("update", false, "add the missing sentences to fr.json, empty, and remove those that no code has any more")
+
+// TestCatalogue compares the sentences of the code with the French catalogue.
+func TestCatalogue(t *testing.T) {
+	french := map[string]string{}
+	if err := json.Unmarshal(frenchJSON, &french); err != nil {
+		t.Fatalf("fr.json cannot be read: %v", err)
+	}
+	c := collect(t)
+	if len(c.sentences) < 50 {
+		t.Fatalf("only %d sentences were found in the code: the search is broken", len(c.sentences))
+	}
+	if *update {
+		write(t, french, c.sentences)
+	}
+	for _, problem := range compare(c, french) {
+		t.Error(problem)
+	}
+}
+
+// write brings fr.json to the sentences of the code.
+func write(t *testing.T, french map[string]string, sentences []sentence) {
+	t.Helper()
+	wanted := map[string]bool{}
+	for _, s := range sentences {
+		wanted[s.text] = true
+		if _, there := french[s.text]; !there && needsFrench(s) {
+			french[s.text] = ""
+		}
+	}
+	maps.DeleteFunc(french, func(english, translation string) bool {
+		if !wanted[english] {
+			t.Logf("removed: %q: %q", english, translation)
+		}
+		return !wanted[english]
+	})
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(french); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("fr.json", out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare lists what is wrong with the catalogue, and with the sentences of the code themselves.
+func compare(c *collector, french map[string]string) []string {
+	problems := slices.Clone(c.problems)
+	missing, known := map[string][]string{}, map[string]bool{}
+	for _, s := range c.sentences {
+		known[s.text] = true
+		verbs, err := verbsOf(s.text)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("%s: %q: %v", s.at, s.text, err))
+		case s.args >= 0 && s.args != len(verbs):
+			problems = append(problems, fmt.Sprintf("%s: %q wants %d arguments and gets %d", s.at, s.text, len(verbs), s.args))
+		case needsFrench(s) && french[s.text] == "":
+			missing[s.text] = append(missing[s.text], s.at)
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, fmt.Sprintf("no French for %q (%s); make translate adds it to internal/text/fr.json", text, strings.Join(missing[text], ", ")))
+	}
+	for _, english := range slices.Sorted(maps.Keys(french)) {
+		translation := french[english]
+		switch {
+		case !known[english]:
+			problems = append(problems, fmt.Sprintf("fr.json: no code says %q any more", english))
+		case translation != "":
+			if err := sameVerbs(english, translation); err != nil {
+				problems = append(problems, fmt.Sprintf("fr.json: %q: %v", english, err))
+			}
+		}
+	}
+	sort.Strings(problems)
+	return problems
+}
+
+// needsFrench reports whether people read a sentence, and whether there are words in it.
+func needsFrench(s sentence) bool {
+	if s.english {
+		return false
+	}
+	rest := s.text
+	for {
+		before, after, found := strings.Cut(rest, "%")
+		if strings.ContainsFunc(before, unicode.IsLetter) {
+			return true
+		}
+		if !found {
+			return false
+		}
+		rest = strings.TrimLeft(after, flags)
+		rest = rest[min(1, len(rest)):]
+	}
+}
+
+// flags are what may stand between % and the verb, besides an index.
+const flags = "+-# 0123456789."
+
+// sameVerbs compares the verbs of a sentence with those of its translation, which may take the arguments in another order (%[2]s).
+func sameVerbs(english, translation string) error {
+	want, err := verbsOf(english)
+	if err != nil {
+		return err
+	}
+	got, err := verbsOf(translation)
+	switch {
+	case err != nil:
+		return err
+	case !maps.Equal(want, got):
+		return fmt.Errorf("its translation %q has other verbs", translation)
+	case strings.Contains(translation, "${"):
+		return fmt.Errorf("its translation %q holds ${, which the catalogue reads as a variable", translation)
+	}
+	return nil
+}
+
+// verbsOf returns the verb of each argument, from 1. An argument that is used twice must have one verb; %w and * are not for people.
+func verbsOf(format string) (map[int]string, error) {
+	verbs, next := map[int]string{}, 1
+	for rest := format; ; {
+		_, after, found := strings.Cut(rest, "%")
+		if !found {
+			break
+		}
+		after = strings.TrimLeft(after, flags)
+		if index, ok := strings.CutPrefix(after, "["); ok {
+			number, behind, closed := strings.Cut(index, "]")
+			at, err := strconv.Atoi(number)
+			if !closed || err != nil || at < 1 {
+				return nil, fmt.Errorf("the index %%[%s does not parse", number)
+			}
+			next, after = at, strings.TrimLeft(behind, flags)
+		}
+		if after == "" {
+			return nil, fmt.Errorf("ends in the middle of a verb")
+		}
+		verb := after[:1]
+		rest = after[1:]
+		switch {
+		case verb == "%":
+			continue
+		case !slices.Contains(strings.Split("vsdqxXtfgceUT", ""), verb):
+			return nil, fmt.Errorf("has the verb %%%s", verb)
+		case verbs[next] != "" && verbs[next] != verb:
+			return nil, fmt.Errorf("prints argument %d with %%%s and %%%s", next, verbs[next], verb)
+		}
+		verbs[next] = verb
+		next++
+	}
+	for i := range len(verbs) {
+		if verbs[i+1] == "" {
+			return nil, fmt.Errorf("does not print argument %d", i+1)
+		}
+	}
+	return verbs, nil
+}
+
+// TestCatalogueCanFail shows the comparison what it must catch.
+func TestCatalogueCanFail(t *testing.T) {
+	const head = "package x\n\nimport r \"" + module + "\"\n\n"
+	for _, bad := range []struct {
+		name, file, code string
+		french           map[string]string
+		want             string
+	}{
+		{"missing", "cmd/x.go", `var _ = p.T("hello %s", name)`, nil, `no French for "hello %s" (cmd/x.go:5)`},
+		{"empty", "cmd/x.go", `var _ = p.T("hello")`, map[string]string{"hello": ""}, `no French for "hello"`},
+		{"an error", "cmd/x.go", `var _ = r.Errorf(r.CodeInternal, "hel" + "lo %d", 1)`, nil, `no French for "hello %d"`},
+		{"no literal", "cmd/x.go", `var _ = p.T(hello)`, nil, "cmd/x.go:5: the sentence is not a string literal"},
+		{"passed on", "cmd/x.go", "func broken(f string, a ...any) error { return r.Errorf(c, f, a...) }\n\nvar _ = broken(\"oh %s\", x)", nil, `no French for "oh %s" (cmd/x.go:7)`},
+		{"other verb", "cmd/x.go", `var _ = p.T("hello %s", name)`, map[string]string{"hello %s": "bonjour %d"}, "has other verbs"},
+		{"lost verb", "cmd/x.go", `var _ = p.T("hello %s", name)`, map[string]string{"hello %s": "bonjour"}, "has other verbs"},
+		{"stale", "cmd/x.go", ``, map[string]string{"hello": "bonjour"}, `no code says "hello" any more`},
+		{"too few arguments", "cmd/x.go", `var _ = p.T("hello %s")`, nil, "wants 1 arguments and gets 0"},
+		{"%w", "cmd/x.go", `var _ = r.Errorf(c, "hello %w", err)`, nil, "has the verb %w"},
+	} {
+		t.Run(bad.name, func(t *testing.T) {
+			problems := strings.Join(check(t, bad.file, head+bad.code, bad.french), "\n")
+			if !strings.Contains(problems, bad.want) {
+				t.Errorf("not caught: want %q in %q", bad.want, problems)
+			}
+		})
+	}
+	for name, code := range map[string]string{
+		"cmd/x.go":                    `var _ = p.T("%s at %d", name, n)`,
+		"cmd/z.go":                    `func Errorf(s string) error { return r.Errorf(c, s) }`,
+		"cmd/y.go":                    `var _ = p.T("%s: %d%%", name, n); var _ = s.Errorf(c, "x"); var _ = p.T("%d/%s", all...)`,
+		"internal/toolkit/files/x.go": `var _ = r.Errorf(c, "the pattern does not parse")`,
+	} {
+		french := map[string]string{}
+		if name == "cmd/x.go" {
+			french["%s at %d"] = "à %[2]d : %[1]s"
+		}
+		if problems := check(t, name, head+code, french); len(problems) > 0 {
+			t.Errorf("allowed, but reported: %q", problems)
+		}
+	}
+}
+
+func check(t *testing.T, name, code string, french map[string]string) []string {
+	t.Helper()
+	c := newCollector()
+	if err := c.add(name, code); err != nil {
+		t.Fatal(err)
+	}
+	c.gather()
+	return compare(c, french)
+}

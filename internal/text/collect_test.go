@@ -1,0 +1,248 @@
+package text
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "github.com/regie-run/regie"
+	root   = "../.."
+)
+
+// englishOnly are packages whose errors only models read, which are English (spec 6.1), or only those who work on Regie itself. Their
+// sentences may be translated; nobody asks for it.
+var englishOnly = []string{"internal/tool/", "internal/toolkit/", "internal/bench/", "internal/crash/"}
+
+// sentence is a string of the code that people read.
+type sentence struct {
+	text    string
+	at      string // file:line
+	args    int    // how many arguments it is given, -1 where they come as a slice
+	english bool   // in a package that is English only
+}
+
+// collector gathers the sentences of a module, and the places where it cannot tell what the sentence is.
+type collector struct {
+	set   *token.FileSet
+	files []parsed
+	// passers are functions that hand a parameter on as a sentence, such as broken(format, args...), by "directory.name": their callers
+	// say the sentence. The value is which parameter.
+	passers   map[string]int
+	sentences []sentence
+	problems  []string
+}
+
+// parsed is one file.
+type parsed struct {
+	dir, name string // relative to the module
+	syntax    *ast.File
+	local     string // how it calls the package with Errorf
+	english   bool
+}
+
+func newCollector() *collector { return &collector{set: token.NewFileSet(), passers: map[string]int{}} }
+
+// collect reads the code of the whole module, except tests.
+func collect(t *testing.T) *collector {
+	t.Helper()
+	c := newCollector()
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case entry.IsDir() && rel != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || rel == "tools"):
+			return filepath.SkipDir
+		case entry.IsDir(), !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return c.add(filepath.ToSlash(rel), string(text))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.gather()
+	return c
+}
+
+// add parses one file; name is relative to the module.
+func (c *collector) add(name, text string) error {
+	syntax, err := parser.ParseFile(c.set, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	f := parsed{dir: path.Dir(name), name: name, syntax: syntax, local: rootName(syntax)}
+	for _, dir := range englishOnly {
+		f.english = f.english || strings.HasPrefix(name, dir)
+	}
+	if f.dir != "internal/text" { // the printer itself
+		c.files = append(c.files, f)
+	}
+	return nil
+}
+
+// gather finds the functions that pass sentences on, then the sentences.
+func (c *collector) gather() {
+	for _, f := range c.files {
+		for _, decl := range f.syntax.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+				c.passer(f, fn)
+			}
+		}
+	}
+	for _, f := range c.files {
+		for _, decl := range f.syntax.Decls {
+			params := map[string]int{}
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				params = stringParams(fn)
+			}
+			ast.Inspect(decl, func(node ast.Node) bool {
+				if call, ok := node.(*ast.CallExpr); ok {
+					c.call(f, call, params)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// passer remembers a function that hands one of its string parameters on as a sentence.
+func (c *collector) passer(f parsed, fn *ast.FuncDecl) {
+	params := stringParams(fn)
+	ast.Inspect(fn.Body, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok {
+			if at := c.sentenceOf(f, call); at >= 0 {
+				if name, ok := call.Args[at].(*ast.Ident); ok {
+					if index, ok := params[name.Name]; ok {
+						c.passers[f.dir+"."+fn.Name.Name] = index
+					}
+				}
+			}
+		}
+		return true
+	})
+}
+
+// call gathers the sentence of one call, if it has one.
+func (c *collector) call(f parsed, call *ast.CallExpr, params map[string]int) {
+	at := c.sentenceOf(f, call)
+	if at < 0 {
+		return
+	}
+	place := c.set.Position(call.Pos())
+	found := sentence{at: fmt.Sprintf("%s:%d", place.Filename, place.Line), args: len(call.Args) - at - 1, english: f.english}
+	if call.Ellipsis.IsValid() {
+		found.args = -1
+	}
+	var ok bool
+	if found.text, ok = literal(call.Args[at]); ok {
+		c.sentences = append(c.sentences, found)
+		return
+	}
+	if name, isName := call.Args[at].(*ast.Ident); isName {
+		if _, passed := params[name.Name]; passed {
+			return // the callers say it
+		}
+	}
+	if !f.english {
+		c.problems = append(c.problems, found.at+": the sentence is not a string literal, so it cannot be found and translated")
+	}
+}
+
+// stringParams returns the places of a function's string parameters by name.
+func stringParams(fn *ast.FuncDecl) map[string]int {
+	params, at := map[string]int{}, 0
+	for _, field := range fn.Type.Params.List {
+		kind, _ := field.Type.(*ast.Ident)
+		for _, name := range field.Names {
+			if kind != nil && kind.Name == "string" {
+				params[name.Name] = at
+			}
+			at++
+		}
+	}
+	return params
+}
+
+// rootName is the name under which a file knows the package with Errorf: "" in that package, "-" where it does not know it.
+func rootName(syntax *ast.File) string {
+	if syntax.Name.Name == "regie" {
+		return ""
+	}
+	for _, spec := range syntax.Imports {
+		if spec.Path.Value == strconv.Quote(module) {
+			if spec.Name != nil {
+				return spec.Name.Name
+			}
+			return "regie"
+		}
+	}
+	return "-"
+}
+
+// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, the second of regie.Errorf, that of a function
+// which passes it on; -1 for other calls.
+func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) int {
+	at := -1
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		if index, ok := c.passers[f.dir+"."+fun.Name]; ok {
+			at = index
+		}
+		if fun.Name == "Errorf" && f.local == "" {
+			at = 1
+		}
+	case *ast.SelectorExpr:
+		x, plain := fun.X.(*ast.Ident)
+		switch index, ok := c.passers[f.dir+"."+fun.Sel.Name]; {
+		case fun.Sel.Name == "T":
+			at = 0
+		case plain && fun.Sel.Name == "Errorf" && x.Name == f.local:
+			at = 1
+		case ok:
+			at = index
+		}
+	}
+	if at >= len(call.Args) {
+		return -1
+	}
+	return at
+}
+
+// literal returns the value of a string literal, or of several that are added.
+func literal(expr ast.Expr) (string, bool) {
+	switch expr := expr.(type) {
+	case *ast.BasicLit:
+		if expr.Kind == token.STRING {
+			text, err := strconv.Unquote(expr.Value)
+			return text, err == nil
+		}
+	case *ast.ParenExpr:
+		return literal(expr.X)
+	case *ast.BinaryExpr:
+		if expr.Op == token.ADD {
+			left, ok1 := literal(expr.X)
+			right, ok2 := literal(expr.Y)
+			return left + right, ok1 && ok2
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,81 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+)
+
+// known is a sentence of the catalogue that the tests of the printer use.
+const known = "%q is not an id: ids have 36 characters, such as %s"
+
+func TestNew(t *testing.T) {
+	for lang, want := range map[string]string{
+		"": "en", "C": "en", "POSIX": "en", "en": "en", "en_GB.UTF-8": "en", "de_DE": "en", "fro": "en", "frr_DE": "en", "x-fr": "en",
+		"fr": "fr", "FR": "fr", "fr_FR.UTF-8": "fr", "fr-CA": "fr", "fr.utf8": "fr", "fr@euro": "fr", "fr_BE@euro": "fr",
+	} {
+		if got := New(lang).Language(); got != want {
+			t.Errorf("New(%q) speaks %s, want %s", lang, got, want)
+		}
+	}
+}
+
+func TestT(t *testing.T) {
+	english, french := New("en"), New("fr")
+	if got, want := english.T(known, "x", "y"), fmt.Sprintf(known, "x", "y"); got != want {
+		t.Errorf("English: %s, want %s", got, want)
+	}
+	if got := french.T(known, "x", "y"); got == english.T(known, "x", "y") {
+		t.Errorf("not translated: %s", got)
+	}
+	if got := french.T("no such sentence: %s, %v, 100 %%", "x", true); got != "no such sentence: x, true, 100 %" {
+		t.Errorf("without a translation: %s", got)
+	}
+	if got := french.T("%d", 12345) + english.T(" %d", 12345); got != "12\u00a0345 12,345" {
+		t.Errorf("amounts: %q", got)
+	}
+}
+
+func TestError(t *testing.T) {
+	french := New("fr_FR.UTF-8")
+	inner := regie.Errorf(regie.CodeBadID, known, "x", "y")
+	sentence := french.T(known, "x", "y")
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"nil", nil, ""},
+		{"foreign", os.ErrNotExist, "file does not exist"},
+		{"coded", inner, sentence},
+		{"wrapped for the log", fmt.Errorf("open: %w", inner), sentence},
+		{"in a sentence", regie.Errorf(regie.CodeCorrupt, "unknown sentence: %v", inner), "unknown sentence: " + sentence},
+		{"wrapped in a sentence", regie.Errorf(regie.CodeCorrupt, "unknown sentence: %v", fmt.Errorf("open: %w", inner)), "unknown sentence: " + sentence},
+		{"joined", errors.Join(inner, os.ErrNotExist), sentence + "\nfile does not exist"},
+		{"joined with nothing", errors.Join(nil, inner), sentence},
+	} {
+		if got := french.Error(c.err); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	french := New("fr")
+	want := french.T(known, "x", "y")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				if got := french.T(known, "x", "y"); got != want {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,100 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+const (
+	defaultResult = 32 << 10 // what a model sees of a result (spec 3.2)
+	maxWhole      = 32 << 20 // what is kept of it (spec 11.3)
+	maxMessage    = 2000
+	defaultRest   = "ask for a part of it"
+)
+
+// transient reports whether the same call may succeed a moment later.
+func transient(err error) bool {
+	coded, ok := errors.AsType[*regie.Error](err)
+	if !ok {
+		return false
+	}
+	switch coded.Code {
+	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline, regie.CodeProviderBroken, regie.CodeDatabaseLocked:
+		return true
+	default:
+		return false
+	}
+}
+
+// callError gives an error the form that a model repairs its call with (spec 3.3). It is retryable where the same arguments may
+// succeed once the world has changed.
+func callError(err error) *regie.CallError {
+	out := &regie.CallError{Code: regie.CodeToolError, Message: clean(err.Error(), maxMessage), Retryable: transient(err)}
+	if coded, ok := errors.AsType[*regie.Error](err); ok {
+		out.Code = coded.Code
+	}
+	if advice, ok := errors.AsType[Advice](err); ok {
+		out.Param, out.Hint = clean(advice.Param, 60), clean(advice.Hint, maxMessage)
+	}
+	switch out.Code {
+	case regie.CodeFileChanged, regie.CodeFileNotFound, regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
+		regie.CodeDiskFull, regie.CodeConflict:
+		out.Retryable = true
+	}
+	return out
+}
+
+// unknown is the outcome that only evidence or a person ends (decision 5).
+func unknown(err error) Outcome {
+	return Outcome{State: regie.CallUnknown, Error: &regie.CallError{
+		Code: regie.CodeOutcomeUnknown, Message: "outcome unknown: " + callError(err).Message, Hint: "verify before you try again",
+	}}
+}
+
+// succeeded bounds what the model reads of a result (spec 3.2).
+func succeeded(definition regie.ToolDefinition, result Result) Outcome {
+	bound := definition.MaxResult
+	if bound <= 0 {
+		bound = defaultResult
+	}
+	whole := clean(result.Content, maxWhole)
+	if len(whole) <= bound {
+		return Outcome{State: regie.CallSucceeded, Result: whole}
+	}
+	rest := result.Rest
+	if rest == "" {
+		rest = defaultRest
+	}
+	marker := func(shown int) string {
+		return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, len(result.Content), clean(rest, 200))
+	}
+	shown := clip(whole, max(0, bound-len(marker(bound))))
+	return Outcome{State: regie.CallSucceeded, Result: shown + marker(len(shown)), Whole: whole}
+}
+
+// clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.
+func clean(s string, n int) string {
+	s = strings.ToValidUTF8(clip(s, n), "\uFFFD")
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return clip(s, n) // a replacement is longer than what it replaces
+}
+
+// clip returns at most n bytes of s and does not cut through a character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := max(0, n)
+	for back := 0; back < 3 && cut > 0 && !isStart(s[cut]); back++ {
+		cut--
+	}
+	return s[:cut]
+}
+
+// isStart reports whether a byte begins a character, in text that may not be UTF-8.
+func isStart(b byte) bool { return b&0xC0 != 0x80 }

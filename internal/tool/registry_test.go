@@ -1,0 +1,251 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+func TestWireNamesNeverMeet(t *testing.T) {
+	long := strings.Repeat("x", 80)
+	names := []string{
+		"files.read_file", "a.b", "a.b__c", "a__b.c", "a_.b", "a._b", "a.b.c", "a.b_c", "a.b-c", long + ".a", long + ".b", "a." + long + "1",
+		"a." + long + "2",
+	}
+	names = append(names, "a."+strings.TrimPrefix(tool.WireName("a."+long+"1"), "a__")) // a name made to look like a cut one
+	legal := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	seen := map[string]string{}
+	for _, name := range names {
+		wire := tool.WireName(name)
+		if !legal.MatchString(wire) {
+			t.Errorf("%s has the wire name %q, which APIs refuse", name, wire)
+		}
+		if other, ok := seen[wire]; ok {
+			t.Errorf("%s and %s share the wire name %s", name, other, wire)
+		}
+		seen[wire] = name
+	}
+	if got := tool.WireName("files.read_file"); got != "files__read_file" {
+		t.Errorf("the wire name is %s", got)
+	}
+	tools := make([]tool.Tool, len(names))
+	for i, name := range names {
+		tools[i] = plain(name, regie.ClassOnce)
+	}
+	r := registry(t, tools...)
+	for wire, name := range seen {
+		if got, ok := r.ByWireName(wire); !ok || got != name {
+			t.Errorf("%s leads to %q, not to %s", wire, got, name)
+		}
+		if c := r.Check(wire, "{}"); c.Name != name || c.Error != nil {
+			t.Errorf("a call of %s is taken for %s: %v", wire, c.Name, c.Error)
+		}
+		if c := r.Check(name, "{}"); c.Name != name || c.Error != nil {
+			t.Errorf("a call of %s is taken for %s: %v", name, c.Name, c.Error)
+		}
+	}
+}
+
+func TestRegistryRefuses(t *testing.T) {
+	with := func(change func(*regie.ToolDefinition)) tool.Tool {
+		d := definition("a.b", regie.ClassOnce)
+		change(&d)
+		return &scripted{definition: d}
+	}
+	for name, tools := range map[string][]tool.Tool{
+		"two of a name":             {plain("a.b", regie.ClassOnce), plain("a.b", regie.ClassRead)},
+		"no operation":              {with(func(d *regie.ToolDefinition) { d.Name = "files" })},
+		"empty operation":           {with(func(d *regie.ToolDefinition) { d.Name = "files." })},
+		"empty toolkit":             {with(func(d *regie.ToolDefinition) { d.Name = ".files" })},
+		"a space":                   {with(func(d *regie.ToolDefinition) { d.Name = "a.b c" })},
+		"a NUL":                     {with(func(d *regie.ToolDefinition) { d.Name = "a.b\x00" })},
+		"a name without end":        {with(func(d *regie.ToolDefinition) { d.Name = "a." + strings.Repeat("b", 300) })},
+		"no schema":                 {with(func(d *regie.ToolDefinition) { d.Parameters = nil })},
+		"a broken schema":           {with(func(d *regie.ToolDefinition) { d.Parameters = json.RawMessage(`{"type":`) })},
+		"a schema without its part": {with(func(d *regie.ToolDefinition) { d.Parameters = json.RawMessage(`{"$ref":"#/$defs/none"}`) })},
+		"no kind":                   {with(func(d *regie.ToolDefinition) { d.Kind = "" })},
+		"no class":                  {with(func(d *regie.ToolDefinition) { d.Class = "" })},
+		"no risk":                   {with(func(d *regie.ToolDefinition) { d.Risk = "" })},
+		"an action that is a read":  {with(func(d *regie.ToolDefinition) { d.Class = regie.ClassRead })},
+		"a query that acts":         {with(func(d *regie.ToolDefinition) { d.Kind = regie.KindQuery })},
+		"verifiable without probe":  {with(func(d *regie.ToolDefinition) { d.Class = regie.ClassVerifiable })},
+	} {
+		if _, err := tool.NewRegistry(tools...); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestRegistryOrderHashAndScope(t *testing.T) {
+	a, b, c := plain("files.write_file", regie.ClassVerifiable), plain("files.read_file", regie.ClassRead), plain("notes.get_note", regie.ClassRead)
+	one, other := registry(t, a, b, c), registry(t, c, a, b)
+	names := func(r *tool.Registry) []string {
+		var out []string
+		for _, d := range r.Definitions() {
+			out = append(out, d.Name)
+		}
+		return out
+	}
+	if want := []string{"files.read_file", "files.write_file", "notes.get_note"}; !slices.Equal(names(one), want) || !slices.Equal(names(other), want) {
+		t.Errorf("the order is %v and %v", names(one), names(other))
+	}
+	_, hash, _ := one.Lookup("files.read_file")
+	if _, again, _ := other.Lookup("files.read_file"); hash != again || hash.IsZero() {
+		t.Errorf("the definition's hash is %s, then %s", hash, again)
+	}
+	d := definition("files.read_file", regie.ClassRead)
+	d.Parameters = json.RawMessage("{ \"type\" : \"object\" }")
+	if _, same, _ := registry(t, &scripted{definition: d}).Lookup("files.read_file"); same != hash {
+		t.Errorf("spaces in the schema change the definition's hash")
+	}
+	d.Description = "another"
+	if _, changed, _ := registry(t, &scripted{definition: d}).Lookup("files.read_file"); changed == hash {
+		t.Errorf("another description has the same hash")
+	}
+	for _, row := range []struct {
+		patterns []string
+		want     []string
+	}{
+		{[]string{"files.*"}, []string{"files.read_file", "files.write_file"}},
+		{[]string{"*"}, []string{"files.read_file", "files.write_file", "notes.get_note"}},
+		{[]string{"notes.get_note", "files.read*"}, []string{"files.read_file", "notes.get_note"}},
+		{[]string{"[", "shell.*"}, nil},
+		{nil, nil},
+	} {
+		narrow := one.Narrow(row.patterns)
+		if got := names(narrow); !slices.Equal(got, row.want) {
+			t.Errorf("%v leaves %v, not %v", row.patterns, got, row.want)
+		}
+	}
+	narrow := one.Narrow([]string{"notes.*"})
+	if _, _, ok := narrow.Lookup("files.read_file"); ok {
+		t.Errorf("a tool out of scope can be looked up")
+	}
+	if c := narrow.Check("files__read_file", "{}"); c.NotRun != regie.NotRunOutOfScope || c.Tool != nil {
+		t.Errorf("a tool out of scope can be called: %+v", c)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	r := registry(t, plain("files.read_file", regie.ClassRead), plain("files.write_file", regie.ClassOnce), plain("notes.get_note", regie.ClassRead))
+	for wrote, want := range map[string]string{
+		"files__read_files": "files__read_file", "read_file": "files__read_file", "files.raed_file": "files__read_file", "get_notes": "notes__get_note",
+		"writefile": "files__write_file",
+	} {
+		if got := r.Nearest(wrote); len(got) == 0 || got[0] != want || len(got) > 3 {
+			t.Errorf("nearest to %s are %v, not first %s", wrote, got, want)
+		}
+	}
+	if got := r.Nearest(strings.Repeat("zq", 1<<20)); len(got) != 0 {
+		t.Errorf("nearest to nothing like it are %v", got)
+	}
+}
+
+func TestNewGivesWhatTheHandlerHas(t *testing.T) {
+	run := func(context.Context, *tool.Invocation, pageArgs) (tool.Result, error) { return tool.Result{}, nil }
+	prepare := func(context.Context, *tool.Invocation, pageArgs) (json.RawMessage, error) {
+		return json.RawMessage(`{}`), nil
+	}
+	probe := func(context.Context, *tool.Invocation, pageArgs) (tool.Evidence, tool.Result, error) {
+		return tool.Unsure, tool.Result{}, nil
+	}
+	for _, row := range []struct {
+		class    regie.EffectClass
+		handler  tool.Handler[pageArgs]
+		prepares bool
+		probes   bool
+	}{
+		{regie.ClassOnce, tool.Handler[pageArgs]{Run: run}, false, false},
+		{regie.ClassOnce, tool.Handler[pageArgs]{Run: run, Prepare: prepare}, true, false},
+		{regie.ClassVerifiable, tool.Handler[pageArgs]{Run: run, Probe: probe}, false, true},
+		{regie.ClassVerifiable, tool.Handler[pageArgs]{Run: run, Prepare: prepare, Probe: probe}, true, true},
+	} {
+		d := definition("a.b", row.class)
+		made, err := tool.New(d, row.handler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, prepares := made.(tool.Preparer)
+		_, probes := made.(tool.Prober)
+		if prepares != row.prepares || probes != row.probes {
+			t.Errorf("%s: Preparer %v, Prober %v", row.class, prepares, probes)
+		}
+	}
+	for name, build := range map[string]func() (tool.Tool, error){
+		"no code": func() (tool.Tool, error) {
+			return tool.New(definition("a.b", regie.ClassOnce), tool.Handler[pageArgs]{})
+		},
+		"a probe of once": func() (tool.Tool, error) {
+			return tool.New(definition("a.b", regie.ClassOnce), tool.Handler[pageArgs]{Run: run, Probe: probe})
+		},
+		"arguments that JSON has not": func() (tool.Tool, error) {
+			return tool.New(regie.ToolDefinition{Name: "a.b", Kind: regie.KindAction},
+				tool.Handler[func()]{Run: func(context.Context, *tool.Invocation, func()) (tool.Result, error) {
+					return tool.Result{}, nil
+				}})
+		},
+	} {
+		if _, err := build(); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestNewDerivesTheSchema(t *testing.T) {
+	made, err := tool.New(regie.ToolDefinition{Name: "a.b", Kind: regie.KindAction, Risk: regie.RiskInternal}, tool.Handler[pageArgs]{
+		Run:    func(context.Context, *tool.Invocation, pageArgs) (tool.Result, error) { return tool.Result{}, nil },
+		Schema: func(s *jsonschema.Schema) { s.Properties["path"].MaxLength = new(9) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := made.Definition()
+	if d.Class != regie.ClassOnce {
+		t.Errorf("an action's class is %s without a word", d.Class)
+	}
+	var schema struct {
+		Required             []string       `json:"required"`
+		AdditionalProperties any            `json:"additionalProperties"`
+		Properties           map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(d.Parameters, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(schema.Required, []string{"path"}) || schema.AdditionalProperties == nil || fmt.Sprint(schema.Properties["path"]) != "map[description:which file maxLength:9 type:string]" {
+		t.Errorf("the schema is %s", d.Parameters)
+	}
+}
+
+// A model may write an integer so that it does not look like one; the schema takes it, so the code must.
+func TestTypedArguments(t *testing.T) {
+	r := registry(t, reader(t))
+	for arguments, want := range map[string]string{
+		`{"path":"a","start_line":2.0}`: `{"path":"a","start_line":2}`,
+		`{"path":"a","start_line":2e1}`: `{"path":"a","start_line":20}`,
+		`{"path":"\u0061"}`:             `{"path":"a"}`,
+	} {
+		c := r.Check("files__read_file", arguments)
+		if c.Error != nil {
+			t.Errorf("%s: %+v", arguments, c.Error)
+			continue
+		}
+		for _, form := range []string{arguments, string(c.Arguments)} {
+			if out := tool.Run(t.Context(), c.Tool, &tool.Invocation{Arguments: json.RawMessage(form)}); out.Result != want {
+				t.Errorf("%s runs as %q: %+v", form, out.Result, out.Error)
+			}
+		}
+	}
+	got := tool.Run(t.Context(), reader(t), &tool.Invocation{Arguments: json.RawMessage(`{"Path":"a"}`)})
+	if got.State != regie.CallFailed || got.Error.Code != regie.CodeBadArguments {
+		t.Errorf("unchecked arguments that do not fit: %+v", got)
+	}
+}

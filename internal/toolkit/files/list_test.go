@@ -1,0 +1,204 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+func TestList(t *testing.T) {
+	d := newDesk(t)
+	for _, name := range []string{
+		"b.md", "a.md", "src/main.go", "src/deep/x.go", "src/deep/y.md", "docs/one.md", "docs/two.txt", ".git/config", "sub/.git/HEAD", ".hidden",
+		"vault/.ssh/id",
+		"new\nline", "bad\xffname", "[ok].md",
+	} {
+		d.file(name, "12345")
+	}
+	d.must(os.Mkdir(d.abs("none"), 0o755))
+	d.must(os.Symlink("src", d.abs("to-src")))
+	d.must(os.Symlink("/etc/passwd", d.abs("out")))
+	d.fifo("fifo")
+	file := func(names ...string) string {
+		var out []string
+		for _, name := range names {
+			switch {
+			case strings.HasSuffix(name, "/"), strings.Contains(name, "\t"):
+				out = append(out, name)
+			default:
+				out = append(out, name+"\t5 bytes")
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	for _, row := range []struct {
+		args object
+		want string
+	}{
+		{object{}, file(".hidden", "[ok].md", "a.md", "b.md", `"bad\xffname"`, "docs/", "fifo\tspecial", `"new\nline"`, "none/", "out\tlink to /etc/passwd", "src/", "sub/", "to-src\tlink to src", "vault/")},
+		{object{"path": "src"}, file("src/deep/", "src/main.go")},
+		{object{"path": "./src/"}, file("src/deep/", "src/main.go")},
+		{object{"path": "src", "recursive": true}, file("src/deep/", "src/deep/x.go", "src/deep/y.md", "src/main.go")},
+		{object{"path": "to-src"}, file("src/deep/", "src/main.go")},
+		{object{"path": ".git"}, file(".git/config")},
+		{object{"pattern": "*.md"}, file("[ok].md", "a.md", "b.md")},
+		{object{"pattern": "*.md", "recursive": true}, file("[ok].md", "a.md", "b.md", "docs/one.md", "src/deep/y.md") + "\n[not looked into: vault/.ssh may hold a secret: it is not read, because approvals for such files are still to come]"},
+		{object{"pattern": "**/*.go"}, file("src/deep/x.go", "src/main.go") + "\n[not looked into: vault/.ssh may hold a secret: it is not read, because approvals for such files are still to come]"},
+		{object{"pattern": "src/**/*.{go,md}"}, file("src/deep/x.go", "src/deep/y.md", "src/main.go")},
+		{object{"path": "src", "pattern": "**/*.go"}, file("src/deep/x.go", "src/main.go")},
+		{object{"pattern": "docs/*"}, file("docs/one.md", "docs/two.txt")},
+		{object{"pattern": "./docs/one.md"}, file("docs/one.md")},
+		{object{"pattern": "{docs,src}/*.{md,go}"}, file("docs/one.md", "src/main.go")},
+		{object{"pattern": "[[]ok].md"}, file("[ok].md")},
+		{object{"path": "none"}, "none is empty"},
+		{object{"pattern": "*.rs"}, `nothing in . matches "*.rs"`},
+	} {
+		if out := d.do("list_files", row.args); out.State != regie.CallSucceeded || out.Result != row.want {
+			t.Errorf("%v:\n%s\n%+v\nwant\n%s", row.args, out.Result, out.Error, row.want)
+		}
+	}
+}
+
+func TestListRefuses(t *testing.T) {
+	d := newDesk(t)
+	d.file("a.md", "")
+	for _, row := range []struct {
+		args  object
+		code  regie.Code
+		param string
+	}{
+		{object{"path": "a.md"}, regie.CodeNotADirectory, "path"},
+		{object{"path": "none"}, regie.CodeFileNotFound, "path"},
+		{object{"pattern": "["}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "{a,b"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "a]}"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "../*"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "a/../../*"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "/etc/*"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": `a\*`}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "a\x00"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": strings.Repeat("**/", 20) + "x"}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": strings.Repeat("{a,b}", 10)}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": "{" + strings.Repeat("a,{b,", 40) + strings.Repeat("}", 41)}, regie.CodeBadPattern, "pattern"},
+		{object{"pattern": strings.Repeat("a", 257)}, regie.CodeBadPattern, "pattern"},
+	} {
+		if out := d.do("list_files", row.args); codeOf(out) != row.code || out.Error.Param != row.param {
+			t.Errorf("%v: %s %+v", row.args, out.State, out.Error)
+		}
+	}
+}
+
+// Patterns that are allowed do not explode, whatever the names are.
+func TestPatternsAreCheap(t *testing.T) {
+	name := strings.Repeat(strings.Repeat("a", 20)+"/", 190) + "b"
+	for _, pattern := range []string{
+		strings.Repeat("*a", 24) + "c", strings.Repeat("**/a*/", 8) + "c", strings.Repeat("**/", 12) + "c", "**/" + strings.Repeat("*a", 22) + "c",
+		strings.Repeat("{a,*}", 6) + "**/c", "{" + strings.Repeat("**/*a,", 8) + "c}",
+	} {
+		g, err := compile(pattern)
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+			continue
+		}
+		began := time.Now()
+		for range 10 {
+			g.matches(name)
+			g.mayHold(name)
+		}
+		if took := time.Since(began) / 10; took > 50*time.Millisecond { // measured: below 3 ms under the race detector
+			t.Errorf("%s takes %s a name", pattern, took)
+		}
+	}
+}
+
+func TestAlternatives(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"a": "a", "{a,b}c": "ac bc", "x{a,{b,c}d}y{1,2}": "xay1 xay2 xbdy1 xbdy2 xcdy1 xcdy2", "[{]a": "[{]a", "{a,a}": "a", "{,x}y": "xy y", "a{b}": "ab",
+	} {
+		got, ok := alternatives(pattern)
+		if !ok || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v", pattern, got)
+		}
+	}
+}
+
+func TestListBounds(t *testing.T) {
+	d := newDesk(t, func(b *bounds) { b.listed = 5; b.held = 20; b.visited = 300; b.depth = 3 })
+	for i := range 50 {
+		d.file(fmt.Sprintf("many/f%02d", i), "")
+	}
+	for i := range 400 {
+		d.file(fmt.Sprintf("crowd/f%03d", i), "")
+	}
+	for i := range 30 {
+		d.file(fmt.Sprintf("dirs/d%02d/x", i), "")
+	}
+	d.file("deep/1/2/3/4/5/x", "")
+	first := "many/f00\t0 bytes\nmany/f01\t0 bytes\nmany/f02\t0 bytes\nmany/f03\t0 bytes\nmany/f04\t0 bytes\n"
+	for _, row := range []struct {
+		args object
+		want string
+	}{
+		{object{"path": "many"}, first + "[5 of 50 entries: name a pattern]"},
+		{object{"path": "many", "recursive": true}, first + "[only the first 5 entries: name a deeper path or a pattern]"},
+		{object{"path": "many", "pattern": "*9"}, "many/f09\t0 bytes\nmany/f19\t0 bytes\nmany/f29\t0 bytes\nmany/f39\t0 bytes\nmany/f49\t0 bytes"},
+		{object{"path": "dirs", "pattern": "**/z"}, "nothing in dirs matches \"**/z\"\n[dirs has too many entries: only the first 20 were looked into]"},
+		{object{"path": "crowd", "pattern": "z*"}, "nothing in crowd matches \"z*\"\n[stopped after looking at 300 entries: name a deeper path]"},
+		{object{"path": "deep", "pattern": "**/x"}, "nothing in deep matches \"**/x\"\n[deep/1/2/3/4 lies too deep to be looked into]"},
+	} {
+		if out := d.do("list_files", row.args); out.State != regie.CallSucceeded || out.Result != row.want {
+			t.Errorf("%v:\n%s\n%+v", row.args, out.Result, out.Error)
+		}
+	}
+}
+
+// A crowded directory costs time in proportion, little memory, and gives the first names in order.
+func TestListCrowd(t *testing.T) {
+	d := newDesk(t)
+	d.must(os.Mkdir(d.abs("crowd"), 0o755))
+	const crowd = 12_000
+	for i := range crowd {
+		f, err := os.Create(d.abs(fmt.Sprintf("crowd/f%06d", (i*7919)%crowd)))
+		d.must(err)
+		d.must(f.Close())
+	}
+	out := d.do("list_files", object{"path": "crowd"})
+	lines := strings.Split(out.Result, "\n")
+	last := lines[len(lines)-1]
+	sorted := slices.IsSorted(lines[:len(lines)-1]) && lines[0] == "crowd/f000000\t0 bytes"
+	if !sorted || last != "[1000 of 12000 entries: name a pattern]" || out.Whole != "" {
+		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], last)
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	for _, seed := range []string{"*.go", "**/*.{a,b}", "[a-z]", "{{a,b},c}", "a/**", "{[,]}", "[]", "{,}", "**"} {
+		f.Add(seed, "a/b.go")
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		g, err := compile(pattern)
+		if err != nil {
+			if regie.CodeOf(err) != regie.CodeBadPattern {
+				t.Fatalf("%q: %v", pattern, err)
+			}
+			return
+		}
+		// What a directory may not hold is not found in it.
+		if dir, _, ok := cutLast(name); ok && g.matches(name) && !g.mayHold(dir) {
+			t.Fatalf("%q matches %q, but is not looked for in %q", pattern, name, dir)
+		}
+	})
+}
+
+func cutLast(name string) (dir, base string, ok bool) {
+	at := strings.LastIndexByte(name, '/')
+	if at <= 0 || strings.HasPrefix(name, "/") || strings.Contains(name, "//") {
+		return "", "", false
+	}
+	return name[:at], name[at+1:], name[at+1:] != ""
+}

@@ -1,0 +1,171 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/regie-run/regie"
+)
+
+// OpenFile opens a regular file for reading (spec 8.2), links followed. It never waits for a FIFO or a device. It returns
+// CodeFileNotFound, CodeNotAFile, CodeSpecialFile, CodePathOutside, CodePathInvalid, CodeNoPermission, or CodePathProtected for a
+// secret. The caller closes the file.
+func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
+	clean, err := r.Clean(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if strings.HasSuffix(name, "/") {
+		return nil, nil, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
+	}
+	err = retry(clean, func() error {
+		t, err := r.resolve(clean, true)
+		if err != nil {
+			return err
+		}
+		if err := mayRead(t.found, clean); err != nil {
+			return err
+		}
+		f, info, err = r.open(t.path, clean)
+		return err
+	})
+	return f, info, r.explain(err, clean)
+}
+
+// open opens a regular file by its resolved path.
+func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
+	dir, base, err := r.parent(resolved)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	seen, err := dir.Lstat(base)
+	if err != nil {
+		return nil, nil, err
+	}
+	if seen.Mode()&fs.ModeSymlink != 0 {
+		return nil, nil, errSwapped
+	}
+	if err := regular(seen, name); err != nil {
+		return nil, nil, err
+	}
+	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
+	f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, unlessSwapped(dir, base, seen, err)
+	}
+	info, err := f.Stat()
+	if err == nil && os.SameFile(seen, info) {
+		return f, info, nil
+	}
+	_ = f.Close() // nothing was written to it
+	return nil, nil, errSwapped
+}
+
+// regular refuses what is not a file with content.
+func regular(info fs.FileInfo, name string) error {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return regie.Errorf(regie.CodeNotAFile, "%s is a directory", name)
+	default:
+		return regie.Errorf(regie.CodeSpecialFile, "%s is not a regular file (%s)", name, kind(mode))
+	}
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	default:
+		return "special"
+	}
+}
+
+// Dir is an open directory of a workspace (spec 8.2). It is used by one goroutine and closed by its caller.
+type Dir struct {
+	// Path is the directory's path without links, "." for the root.
+	Path string
+	root *Root
+	at   *os.Root
+	f    *os.File
+}
+
+// OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and CodeNotADirectory.
+func (r *Root) OpenDir(name string) (*Dir, error) {
+	clean, err := r.Clean(name)
+	if err != nil {
+		return nil, err
+	}
+	var d *Dir
+	err = retry(clean, func() error {
+		t, err := r.resolve(clean, true)
+		if err != nil {
+			return err
+		}
+		if err := mayRead(t.found, clean); err != nil {
+			return err
+		}
+		at, _, err := r.parent(t.path + "/")
+		if err != nil {
+			return err
+		}
+		d, err = r.newDir(at, t.path)
+		return err
+	})
+	return d, r.explain(err, clean)
+}
+
+func (r *Root) newDir(at *os.Root, resolved string) (*Dir, error) {
+	f, err := at.Open(".")
+	if err != nil {
+		_ = at.Close() // nothing was written through it
+		return nil, err
+	}
+	return &Dir{Path: resolved, root: r, at: at, f: f}, nil
+}
+
+// Next returns up to n further entries in no order, and io.EOF after the last one.
+func (d *Dir) Next(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
+
+// Done gives back what only Next needs. A walk calls it before it goes deeper, so as to hold few files open.
+func (d *Dir) Done() error { return d.f.Close() }
+
+// Lstat describes an entry; of a link the link itself.
+func (d *Dir) Lstat(entry string) (fs.FileInfo, error) { return d.at.Lstat(entry) }
+
+// Readlink returns what a link says, wherever that is.
+func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entry) }
+
+// Enter opens a directory in this one. It follows no link: one that has taken the directory's place is CodeFileChanged. A directory
+// of secrets is CodePathProtected.
+func (d *Dir) Enter(entry string) (*Dir, error) {
+	below := path.Join(d.Path, entry)
+	if err := mayRead(protectedName(entry, true), below); err != nil {
+		return nil, err
+	}
+	at, err := step(d.at, entry)
+	if errors.Is(err, errSwapped) {
+		return nil, regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", below)
+	}
+	if err != nil {
+		return nil, d.root.explain(err, below)
+	}
+	next, err := d.root.newDir(at, below)
+	return next, d.root.explain(err, below)
+}
+
+// Close lets go of the directory.
+func (d *Dir) Close() error {
+	_ = d.f.Close() // it was only read, and may be closed already
+	return d.at.Close()
+}

@@ -1,0 +1,177 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/regie-run/regie"
+)
+
+const (
+	maxLinks = 40
+	maxTries = 5 // to open a path that is exchanged all the while
+)
+
+// errSwapped says that a name meant something else at a second look.
+var errSwapped = errors.New("the path was exchanged while it was being opened")
+
+// target is what a path means.
+type target struct {
+	path  string // without links; its last elements need not exist
+	found Protection
+}
+
+// retry does try until it meets no exchange. name is for the sentence.
+func retry(name string, try func() error) error {
+	for range maxTries {
+		if err := try(); !errors.Is(err, errSwapped) {
+			return err
+		}
+	}
+	return regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", name)
+}
+
+// resolve follows the links of a clean path, the last element's only if follow says so. It notes the protection of each name that it
+// goes through, because a link's target is as secret as the link. It returns CodePathOutside for a link that leads out.
+func (r *Root) resolve(clean string, follow bool) (target, error) {
+	t := target{}
+	var done []string
+	todo := elements(clean)
+	for links := 0; len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		if part == ".." { // of a link's target
+			if len(done) == 0 {
+				return t, regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace through a link", clean)
+			}
+			done = done[:len(done)-1]
+			continue
+		}
+		t.found = max(t.found, protectedName(part, len(todo) == 0))
+		at := path.Join(append(done, part)...)
+		info, err := r.root.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return r.missing(t, clean, append(done, part), todo)
+		}
+		if err != nil {
+			return t, r.explain(err, clean)
+		}
+		if info.Mode()&fs.ModeSymlink == 0 || len(todo) == 0 && !follow {
+			done = append(done, part)
+			continue
+		}
+		if links++; links > maxLinks {
+			return t, regie.Errorf(regie.CodePathInvalid, "%s goes through more than %d links", clean, maxLinks)
+		}
+		aim, err := r.aim(at, clean)
+		if err != nil {
+			return t, err
+		}
+		if path.IsAbs(aim) {
+			if aim, err = r.Clean(aim); err != nil {
+				return t, regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace through a link", clean)
+			}
+			done = nil
+		}
+		todo = append(elements(aim), todo...)
+	}
+	t.path = path.Join(append([]string{"."}, done...)...)
+	return t, nil
+}
+
+// elements splits a path into its names. A dot or a slash at the end must not make the last name look like one on the way.
+func elements(name string) []string {
+	var out []string
+	for part := range strings.SplitSeq(name, "/") {
+		if part != "" && part != "." {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// aim reads a link.
+func (r *Root) aim(at, clean string) (string, error) {
+	aim, err := r.root.Readlink(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EINVAL): // it was a link a moment ago
+		return "", errSwapped
+	case err != nil:
+		return "", r.explain(err, clean)
+	case len(aim) > maxPath:
+		return "", regie.Errorf(regie.CodePathInvalid, "%s goes through a link that is too long", clean)
+	}
+	return aim, nil
+}
+
+// missing is the target of a path of which done does not exist: what lies below holds no links.
+func (r *Root) missing(t target, clean string, done, todo []string) (target, error) {
+	for i, part := range todo {
+		if part == ".." {
+			return t, regie.Errorf(regie.CodeFileNotFound, "%s goes through a directory that does not exist", clean)
+		}
+		t.found = max(t.found, protectedName(part, i == len(todo)-1))
+	}
+	t.path = path.Join(append(done, todo...)...)
+	return t, nil
+}
+
+// parent opens the directory of a resolved path without following any link, and returns the last element; of the root itself that is
+// ".". The caller closes it.
+func (r *Root) parent(resolved string) (*os.Root, string, error) {
+	dir, base := path.Split(resolved)
+	at, err := r.root.OpenRoot(".")
+	if err != nil {
+		return nil, "", err
+	}
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == "" {
+			continue
+		}
+		next, err := step(at, part)
+		_ = at.Close() // nothing was written through it
+		if err != nil {
+			return nil, "", err
+		}
+		at = next
+	}
+	return at, base, nil
+}
+
+// step goes down one directory and makes sure that it is the one that was seen, not one behind a link put there meanwhile.
+func step(at *os.Root, part string) (*os.Root, error) {
+	seen, err := at.Lstat(part)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case seen.Mode()&fs.ModeSymlink != 0:
+		return nil, errSwapped
+	case !seen.IsDir():
+		return nil, regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", part)
+	}
+	// The dot makes the system insist on a directory: a FIFO put there meanwhile would be waited on.
+	next, err := at.OpenRoot(part + "/.")
+	if err != nil {
+		return nil, unlessSwapped(at, part, seen, err)
+	}
+	got, err := next.Stat(".")
+	if err == nil && os.SameFile(seen, got) {
+		return next, nil
+	}
+	_ = next.Close() // nothing was written through it
+	return nil, errSwapped
+}
+
+// unlessSwapped is an error in opening what was seen, or errSwapped where it speaks of something else than that.
+func unlessSwapped(at *os.Root, name string, seen fs.FileInfo, err error) error {
+	now, failed := at.Lstat(name)
+	if failed != nil || !os.SameFile(seen, now) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENXIO) {
+		return errSwapped
+	}
+	return err
+}
