@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,6 +69,7 @@ func stubborn() http.HandlerFunc {
 		first := !asked
 		asked = true
 		mu.Unlock()
+		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not notice that the client has gone
 		if first {
 			<-r.Context().Done()
 			return

@@ -37,6 +37,7 @@ type Dispatcher struct {
 	mu      sync.Mutex
 	closed  bool
 	running map[regie.ID]*holding // by round
+	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
 }
 
@@ -49,7 +50,7 @@ type holding struct {
 
 // New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them.
 func New(s Store, e *engine.Engine, hub *Hub, holder string, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{store: s, engine: e, hub: hub, holder: holder, log: log, running: map[regie.ID]*holding{}}
+	d := &Dispatcher{store: s, engine: e, hub: hub, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{}}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
@@ -129,6 +130,7 @@ func (d *Dispatcher) run(claimed store.Claimed) error {
 		return regie.Errorf(regie.CodeConflict, "the engine is shutting down: the run is stored and goes on with the next engine")
 	}
 	d.running[id] = h
+	delete(d.failed, claimed.Session.ID)
 	d.wg.Add(1)
 	d.mu.Unlock()
 	go func() {
@@ -140,6 +142,9 @@ func (d *Dispatcher) run(claimed store.Claimed) error {
 		}
 		d.mu.Lock()
 		delete(d.running, id)
+		if err != nil && !errors.Is(err, engine.ErrShutdown) {
+			d.failed[claimed.Session.ID] = err
+		}
 		d.mu.Unlock()
 		h.err = err
 		close(h.done)
@@ -213,6 +218,13 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		return err
 	}
 	return d.take(ctx, round)
+}
+
+// failure returns why a session's round stopped here without an end, or nil.
+func (d *Dispatcher) failure(session regie.ID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed[session]
 }
 
 // Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. It waits.

@@ -82,7 +82,7 @@ func (r *reader) take() []Delta {
 }
 
 // Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
-// returns an error, which Stream returns. Deltas of a reply come before the event of its message.
+// returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come before the event of its message.
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
 	r := &reader{wake: make(chan struct{}, 1)}
 	d.hub.mu.Lock()
@@ -105,6 +105,7 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 				return err
 			}
 		}
+		failure := d.failure(session) // asked before the log is read: what came before it is in the log
 		events, err := d.store.Events(ctx, session, after, eventPage)
 		if err != nil {
 			return err
@@ -117,6 +118,9 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 		}
 		if len(events) == eventPage {
 			continue
+		}
+		if failure != nil {
+			return failure
 		}
 		select {
 		case <-r.wake:

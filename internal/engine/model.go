@@ -16,7 +16,12 @@ import (
 // callModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores either (spec 3.1, 3.6).
 func (r *run) callModel(ctx context.Context) error {
 	if err := r.warm(ctx); err != nil {
-		return err
+		var unusable unusableModel
+		if !errors.As(err, &unusable) {
+			return err
+		}
+		// Nobody can answer: the person is told why, and the run does not wait for ever.
+		return r.giveUp(&provider.Error{Code: regie.CodeOf(unusable.err), Message: unusable.Error(), Err: err}, 0)
 	}
 	if r.resumed {
 		if err := r.lostAttempt(); err != nil {

@@ -26,6 +26,7 @@ func (r *run) recoverCall(ctx context.Context, call *regie.Call) {
 		if fault.Bug(fault.BugNewKey) {
 			inv.CallID = regie.NewID()
 		}
+		inv.Repeated = true // the first attempt may have taken effect, whatever the second one knows
 		r.take(call, tool.Run(ctx, target, inv))
 	case regie.ClassVerifiable:
 		r.verify(ctx, target, inv, call)

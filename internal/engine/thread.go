@@ -20,6 +20,15 @@ type thread struct {
 	callIDs map[string]struct{}
 }
 
+// unusableModel says that the round's provider is not configured here, or cannot serve what is asked of it.
+type unusableModel struct{ err error }
+
+// Error implements error.
+func (u unusableModel) Error() string { return u.err.Error() }
+
+// Unwrap returns the reason.
+func (u unusableModel) Unwrap() error { return u.err }
+
 // warm opens the conversation, once.
 func (r *run) warm(ctx context.Context) error {
 	if r.thread.conversation != nil {
@@ -27,7 +36,7 @@ func (r *run) warm(ctx context.Context) error {
 	}
 	model, err := r.cfg.Providers(r.round.Provider)
 	if err != nil {
-		return err
+		return unusableModel{err}
 	}
 	level1, err := r.level(ctx, r.round.Level1)
 	if err != nil {
@@ -41,7 +50,7 @@ func (r *run) warm(ctx context.Context) error {
 		Model: r.round.Model, Level1: level1, Level2: level2, Tools: declared(r.cfg.Tools), MaxOutput: r.cfg.MaxOutput, ParallelCalls: true,
 	})
 	if err != nil {
-		return err
+		return unusableModel{err}
 	}
 	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}}
 	if r.known != nil {

@@ -13,8 +13,6 @@ import (
 	"os"
 	"sync"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 )
@@ -75,13 +73,15 @@ func parse(data []byte) ([]record, error) {
 		}
 		if number == 1 {
 			var h header
-			if err := jsonv2.Unmarshal(line, &h); err != nil || h.Format != format {
+			if err := json.Unmarshal(line, &h); err != nil || h.Format != format {
 				return nil, regie.Errorf(regie.CodeReplayMismatch, "line 1 is not the header of a recording")
 			}
 			continue
 		}
 		var r record
-		if err := jsonv2.Unmarshal(line, &r, jsonv2.RejectUnknownMembers(true)); err != nil {
+		strict := json.NewDecoder(bytes.NewReader(line))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&r); err != nil {
 			return nil, regie.Errorf(regie.CodeReplayMismatch, "line %d: %v", number, err)
 		}
 		if (r.Reply == nil) == (r.Error == nil) {
