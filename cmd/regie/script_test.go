@@ -9,10 +9,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -76,5 +80,37 @@ func stubborn() http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Here \\u001b[31mI am.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}
+}
+
+var (
+	anID     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	aNumber  = regexp.MustCompile(`\d+(\.\d+)?`)
+	writings = regexp.MustCompile(`(?m)(^  ✓ files\.write_file.*\n)+`)
+)
+
+// TestReadmeTranscript runs the demo and compares what it prints with the README: ids, numbers and the moment of the kill may differ.
+func TestReadmeTranscript(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```text\n")
+	want, _, _ := strings.Cut(rest, "```")
+	binary := filepath.Join(t.TempDir(), "regie")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	demo := exec.CommandContext(t.Context(), binary, "demo")
+	demo.Env = append(os.Environ(), "REGIE_LANG=en")
+	out, err := demo.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := func(s string) string {
+		return writings.ReplaceAllString(aNumber.ReplaceAllString(anID.ReplaceAllString(s, "ID"), "N"), "  ✓ files.write_file …\n")
+	}
+	if diff := cmp.Diff(mask(want), mask(string(out))); diff != "" {
+		t.Errorf("the README's transcript is not what make demo prints (-README +demo):\n%s", diff)
 	}
 }
