@@ -43,7 +43,7 @@ func ParseID(s string) (ID, error) {
 		return ID{}, Errorf(CodeBadID, "%q is not an id: ids have 36 characters, such as %s", clip(s, 60), "0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
 	}
 	packed := make([]byte, 0, 32)
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] >= 'A' && s[i] <= 'F' {
 			return ID{}, Errorf(CodeBadID, "%q is not an id: write it in lower case", s)
 		}

@@ -2,6 +2,8 @@ package regie
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -122,13 +124,13 @@ type AIReply struct {
 
 // Text returns the reply's visible text: its text parts, joined.
 func (r *AIReply) Text() string {
-	var text string
+	var text strings.Builder
 	for _, part := range r.Parts {
 		if part.Type == PartText {
-			text += part.Text
+			text.WriteString(part.Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // SystemContent is the content of a system message. Results are not repeated here: CallIDs name the call rows that own them
@@ -196,10 +198,8 @@ func (m *Message) Variant() (Variant, error) {
 		VariantRich: {SenderUser}, VariantText: {SenderUser, SenderAI},
 		VariantAI: {SenderAI}, VariantSystem: {SenderSystem},
 	}
-	for _, sender := range legal[filled[0]] {
-		if m.Sender == sender {
-			return filled[0], nil
-		}
+	if slices.Contains(legal[filled[0]], m.Sender) {
+		return filled[0], nil
 	}
 	return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
 }

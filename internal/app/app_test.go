@@ -76,7 +76,9 @@ func TestBadCalls(t *testing.T) {
 		{"e", "files__read_file", `{ "path" : "same" }`},
 		{"a", "files__list_files", `{}`}, // the id stands twice
 		{"", "files__list_files", `{"recursive":true}`},
-		{"h", "files__read_file", `{"path":"1"}`}, {"i", "files__read_file", `{"path":"2"}`}, {"j", "files__read_file", `{"path":"3"}`},
+		{"h", "files__read_file", `{"path":"1"}`},
+		{"i", "files__read_file", `{"path":"2"}`},
+		{"j", "files__read_file", `{"path":"3"}`},
 		{"k", "files__read_file", `{"path":"over the limit"}`},
 	}
 	m := newModel(t, says("", calls...), says("I could not."))

@@ -89,7 +89,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	}
 	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta})
 	e.dispatcher = dispatch.New(store, runner, hub, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
-	e.local.registry = registry
+	e.registry = registry
 	if o.ReadOnly {
 		return nil
 	}

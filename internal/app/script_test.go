@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -35,6 +34,7 @@ type model struct {
 }
 
 func newModel(t *testing.T, steps ...http.HandlerFunc) *model {
+	t.Helper()
 	m := &model{t: t, steps: steps}
 	m.server = httptest.NewServer(m)
 	t.Cleanup(m.server.Close)
@@ -102,7 +102,7 @@ func says(text string, calls ...call) http.HandlerFunc {
 				"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": c.arguments},
 			}}})
 		}
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", reason)
+		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", reason)
 		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
 	}
 }
@@ -135,7 +135,6 @@ type bed struct {
 	root     string
 	settings config.Config
 	tools    []tool.Tool
-	log      *os.File
 }
 
 func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {

@@ -27,7 +27,6 @@ const (
 // server is the scripted model: zero latency, no memory but the times. It reads the script from the model's name at the head of
 // the request and the step from the number of assistant messages, by a plain scan: it must never be what is measured.
 type server struct {
-	calls  [][]byte // by step
 	answer []byte
 
 	mu   sync.Mutex
@@ -147,5 +146,6 @@ func fetchGaps(url string) ([]gap, error) {
 	}
 	defer response.Body.Close()
 	var gaps []gap
-	return gaps, json.NewDecoder(response.Body).Decode(&gaps)
+	err = json.NewDecoder(response.Body).Decode(&gaps)
+	return gaps, err
 }

@@ -113,7 +113,7 @@ func ledgerTools(ledger string) ([]tool.Tool, error) {
 		case regie.ClassRead:
 			definition.Kind, definition.ParallelSafe = regie.KindQuery, true
 		case regie.ClassVerifiable:
-			handler.Probe = func(ctx context.Context, inv *tool.Invocation, args effectArgs) (tool.Evidence, tool.Result, error) {
+			handler.Probe = func(ctx context.Context, _ *tool.Invocation, args effectArgs) (tool.Evidence, tool.Result, error) {
 				request, err := http.NewRequestWithContext(ctx, http.MethodGet, ledger+"/probe?name="+url.QueryEscape(args.Name), nil)
 				if err != nil {
 					return tool.Unsure, tool.Result{}, err

@@ -262,12 +262,12 @@ func (h *harness) check(session regie.ID, s uint64) {
 	if view.Round.Counters.Total > view.Round.Limits.Total {
 		fail("%d replies, the limit is %d (invariant 10)", view.Round.Counters.Total, view.Round.Limits.Total)
 	}
-	h.checkCalls(view, s, fail)
+	h.checkCalls(view, fail)
 	h.checkFiles(view, s, fail)
 }
 
 // checkCalls compares each call with the ledger.
-func (h *harness) checkCalls(view store.RoundView, s uint64, fail func(string, ...any)) {
+func (h *harness) checkCalls(view store.RoundView, fail func(string, ...any)) {
 	h.world.mu.Lock()
 	byName := map[string][]effect{}
 	for _, e := range h.world.effects {

@@ -34,7 +34,7 @@ func (r *run) callModel(ctx context.Context) error {
 			return r.accept(ctx, reply, took)
 		}
 		if ctx.Err() != nil {
-			return nil // the loop sees why
+			return nil //nolint:nilerr // the error only says that the context ended; the loop sees why
 		}
 		var failed *provider.Error
 		if !errors.As(err, &failed) {

@@ -110,7 +110,7 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 		}
 		intent, problem := tool.Prepare(ctx, target, inv)
 		if ctx.Err() != nil {
-			return nil, nil // stopped while preparing: nothing has started
+			return nil, nil //nolint:nilerr // stopped while preparing: nothing has started, and the loop sees why
 		}
 		if problem != nil {
 			settle(call, regie.CallFailed, "", problem)

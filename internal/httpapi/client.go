@@ -38,7 +38,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Submit implements dispatch.Control.
 func (c *Client) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	var run dispatch.Run
-	return run, c.call(ctx, http.MethodPost, "/api/v1/runs", in, &run)
+	err := c.call(ctx, http.MethodPost, "/api/v1/runs", in, &run)
+	return run, err
 }
 
 // Interrupt implements dispatch.Control.
@@ -59,14 +60,16 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 // Get implements dispatch.Control.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	var view store.RoundView
-	return view, c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String(), nil, &view)
+	err := c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String(), nil, &view)
+	return view, err
 }
 
 // List implements dispatch.Control.
 func (c *Client) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
 	query := url.Values{"root": {root}, "limit": {strconv.Itoa(limit)}}
 	var rounds []store.RoundSummary
-	return rounds, c.call(ctx, http.MethodGet, "/api/v1/rounds?"+query.Encode(), nil, &rounds)
+	err := c.call(ctx, http.MethodGet, "/api/v1/rounds?"+query.Encode(), nil, &rounds)
+	return rounds, err
 }
 
 // Events implements dispatch.Control.

@@ -61,8 +61,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.BusyTimeout == 0 {
 		cfg.BusyTimeout = 5000
 	}
-	pragmas := []string{"foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
-		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)"}
+	pragmas := []string{
+		"foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
+		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)",
+	}
 	if cfg.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", cfg.MaxPages))
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"maps"
 
 	"github.com/regie-run/regie"
 )
@@ -166,9 +167,11 @@ func (w *writer) loop() {
 
 // runGroup commits all transitions of the group that can be committed, and answers every one.
 func (w *writer) runGroup(group []*op) {
-	for _, o := range group {
-		defer close(o.done)
-	}
+	defer func() {
+		for _, o := range group {
+			close(o.done)
+		}
+	}()
 	pending := group
 	for len(pending) > 0 {
 		bad, err := w.tryGroup(pending)
@@ -214,9 +217,7 @@ func (w *writer) tryGroup(group []*op) (bad int, err error) {
 	if len(w.heads) > maxHeads {
 		clear(w.heads)
 	}
-	for n, h := range t.heads {
-		w.heads[n] = h
-	}
+	maps.Copy(w.heads, t.heads)
 	for session, seq := range t.notices {
 		w.notify(session, seq)
 	}

@@ -1,5 +1,3 @@
-// Package storetest is the one suite that every store passes (docs/design.md, "Store"): what each domain transition does, what it
-// refuses, and that a refused one leaves nothing behind. It starts goroutines only inside a test and waits for them.
 package storetest
 
 import (
@@ -44,6 +42,7 @@ type Store interface {
 
 // Run runs the suite. open returns an empty store that the test closes by itself.
 func Run(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	for name, test := range map[string]func(*World){
 		"Submit":             submit,
 		"SubmitRefuses":      submitRefuses,
@@ -82,6 +81,7 @@ type World struct {
 
 // NewWorld prepares a store.
 func NewWorld(t *testing.T, s Store) *World {
+	t.Helper()
 	w := &World{T: t, Store: s, Ctx: t.Context()}
 	user, err := s.EnsureUser(w.Ctx, "ada")
 	w.must(err)
