@@ -102,8 +102,8 @@ func TestBadCalls(t *testing.T) {
 
 // TestRepeatedProviderIDs reuses ids over exchanges: the thread stays legal (decision 8); the model server validates it.
 func TestRepeatedProviderIDs(t *testing.T) {
-	same := call{"same", "files__list_files", `{}`}
-	m := newModel(t, says("", same), says("", same), says("", same), says("ok"))
+	same := says("", call{"same", "files__list_files", `{}`})
+	m := newModel(t, []http.HandlerFunc{same, same, same, says("ok")}...)
 	expect(t, newBed(t, m).run(everything), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 }
 

@@ -103,14 +103,14 @@ func says(text string, calls ...call) http.HandlerFunc {
 			}}})
 		}
 		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", reason)
-		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+		_, _ = fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
 	}
 }
 
 func chunk(w http.ResponseWriter, delta map[string]any) {
 	data, _ := json.Marshal(delta)
-	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", data)
-	w.(http.Flusher).Flush()
+	_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", data)
+	_ = http.NewResponseController(w).Flush()
 }
 
 // once answers differently the first time.

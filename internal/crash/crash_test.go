@@ -89,6 +89,7 @@ type harness struct {
 }
 
 func newHarness(t *testing.T, bug string) *harness {
+	t.Helper()
 	h := &harness{t: t, world: newWorld(t), bug: bug, first: *seed, at: map[string]int{}, inDir: sessionsPerStore}
 	if h.first == 0 {
 		h.first = uint64(time.Now().UnixNano()) % 1_000_000_000

@@ -43,6 +43,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{touched: make(chan struct{}, 1)}
 	w.ledger = httptest.NewServer(http.HandlerFunc(w.serveLedger))
 	w.model = httptest.NewServer(http.HandlerFunc(w.serveModel))
@@ -162,7 +163,7 @@ func quote(s string) string {
 func writeChunks(rw http.ResponseWriter, deltas ...string) {
 	for _, delta := range deltas {
 		_, _ = io.WriteString(rw, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"scripted","choices":[{"index":0,"delta":`+delta+`,"finish_reason":null}]}`+"\n\n")
-		rw.(http.Flusher).Flush()
+		_ = http.NewResponseController(rw).Flush()
 	}
 }
 

@@ -149,15 +149,18 @@ func TestOpenRefuses(t *testing.T) {
 		code  regie.Code
 	}{
 		"newer schema": {func(t *testing.T, dir string) {
+			t.Helper()
 			if _, err := raw(t, dir).ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"); err != nil {
 				t.Fatal(err)
 			}
 		}, regie.CodeNewerSchema},
 		"not a database": {func(t *testing.T, dir string) {
+			t.Helper()
 			write(t, filepath.Join(dir, sqlite.FileName), strings.Repeat("garbage ", 1000))
 		}, regie.CodeCorrupt},
-		"key cut off": {func(t *testing.T, dir string) { write(t, filepath.Join(dir, "audit.key"), "short") }, regie.CodeCorrupt},
+		"key cut off": {func(t *testing.T, dir string) { t.Helper(); write(t, filepath.Join(dir, "audit.key"), "short") }, regie.CodeCorrupt},
 		"directory in place of the file": {func(t *testing.T, dir string) {
+			t.Helper()
 			if err := os.Remove(filepath.Join(dir, sqlite.FileName)); err != nil {
 				t.Fatal(err)
 			}

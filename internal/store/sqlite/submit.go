@@ -29,7 +29,9 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 	if err != nil {
 		return store.Accepted{}, err
 	}
-	started, err := newEvent(regie.EventRound, roundEvent{RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive})
+	started, err := newEvent(regie.EventRound, roundEvent{
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive,
+	})
 	if err != nil {
 		return store.Accepted{}, err
 	}

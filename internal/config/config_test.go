@@ -1,0 +1,64 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+)
+
+// TestLoad is the layering of spec 13 as a table: flags over environment over defaults, with origins.
+func TestLoad(t *testing.T) {
+	for name, c := range map[string]struct {
+		env      map[string]string
+		flags    config.Flags
+		provider string
+		model    string
+		key      string
+		origin   string // of the provider
+		code     regie.Code
+		noModel  bool
+	}{
+		"nothing":                         {noModel: true},
+		"a key alone":                     {env: map[string]string{"OPENAI_API_KEY": "k"}, provider: "openai", key: "k", origin: "OPENAI_API_KEY", noModel: true},
+		"a key and a model":               {env: map[string]string{"OPENAI_API_KEY": "k", "REGIE_MODEL": "m"}, provider: "openai", model: "m", key: "k", origin: "OPENAI_API_KEY"},
+		"the key stays at its vendor":     {env: map[string]string{"OPENAI_API_KEY": "k", "REGIE_MODEL": "m", "REGIE_BASE_URL": "http://127.0.0.1:1/v1"}, provider: "openai", model: "m", origin: "REGIE_BASE_URL"},
+		"a key for a server":              {env: map[string]string{"REGIE_API_KEY": "k", "REGIE_MODEL": "m", "REGIE_BASE_URL": "http://h/v1"}, provider: "openai", model: "m", key: "k", origin: "REGIE_BASE_URL"},
+		"a flag wins":                     {env: map[string]string{"REGIE_PROVIDER": "openai"}, flags: config.Flags{Provider: "demo"}, provider: "demo", model: "demo", origin: "--provider"},
+		"a recording is its own provider": {flags: config.Flags{Replay: "f"}, provider: "replay", model: "replay", origin: "--replay"},
+		"replay without a recording":      {flags: config.Flags{Provider: "replay"}, code: regie.CodeBadRequest},
+		"unknown provider":                {env: map[string]string{"REGIE_PROVIDER": "x"}, code: regie.CodeBadRequest},
+		"an address that is none":         {env: map[string]string{"REGIE_BASE_URL": "ftp://h"}, code: regie.CodeBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := func(variable string) string {
+				if variable == "HOME" {
+					return "/home/ada"
+				}
+				return c.env[variable]
+			}
+			got, err := config.Load(env, c.flags)
+			if regie.CodeOf(err) != c.code {
+				t.Fatalf("got %v, want %v", err, c.code)
+			}
+			if err != nil {
+				return
+			}
+			if got.Provider != c.provider || got.Model != c.model || got.APIKey != c.key || got.Origin["provider"] != c.origin {
+				t.Errorf("%q %q %q from %q", got.Provider, got.Model, got.APIKey, got.Origin["provider"])
+			}
+			if got.DataDir != "/home/ada/.local/share/regie" {
+				t.Errorf("data directory %q", got.DataDir)
+			}
+			if err := got.RequireModel(); (regie.CodeOf(err) == regie.CodeNoModel) != c.noModel {
+				t.Errorf("model: %v", err)
+			}
+			for _, line := range got.Origins() {
+				if c.key != "" && strings.Contains(line, "from "+c.key) {
+					t.Errorf("the key is shown: %s", line)
+				}
+			}
+		})
+	}
+}

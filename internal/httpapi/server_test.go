@@ -1,0 +1,86 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// refusing is a Control of nothing: what reaches it was let through.
+type refusing struct{ submitted int }
+
+func (r *refusing) Submit(context.Context, dispatch.RunRequest) (dispatch.Run, error) {
+	r.submitted++
+	return dispatch.Run{}, nil
+}
+func (*refusing) Interrupt(context.Context, regie.ID) error { return nil }
+func (*refusing) Pause(context.Context, regie.ID) error     { return nil }
+func (*refusing) Resume(context.Context, regie.ID) error {
+	return regie.Errorf(regie.CodeStale, "another process has taken this session over")
+}
+
+func (*refusing) Get(_ context.Context, id regie.ID) (store.RoundView, error) {
+	return store.RoundView{}, regie.Errorf(regie.CodeNotFound, "there is no round %s here", id)
+}
+
+func (*refusing) List(context.Context, string, int) ([]store.RoundSummary, error) { return nil, nil }
+
+func (*refusing) Events(context.Context, regie.ID, int64, func(dispatch.Item) error) error {
+	return regie.Errorf(regie.CodeNotFound, "there is no session")
+}
+
+// TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches the engine (spec 11.3, 12.5).
+func TestBadInput(t *testing.T) {
+	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
+	control := &refusing{}
+	handler := httpapi.Handler(control, func(_ string, err error) string { return err.Error() })
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		code               regie.Code
+	}{
+		"no JSON":          {"POST", "/api/v1/runs", `{`, 400, regie.CodeBadRequest},
+		"unknown key":      {"POST", "/api/v1/runs", `{"approved":true}`, 400, regie.CodeBadRequest},
+		"duplicate key":    {"POST", "/api/v1/runs", `{"text":"a","text":"b"}`, 400, regie.CodeBadRequest},
+		"case-variant key": {"POST", "/api/v1/runs", `{"Text":"a"}`, 400, regie.CodeBadRequest},
+		"wrong type":       {"POST", "/api/v1/runs", `{"text":1}`, 400, regie.CodeBadRequest},
+		"bad id in it":     {"POST", "/api/v1/runs", `{"session_id":"x"}`, 400, regie.CodeBadRequest},
+		"too deep":         {"POST", "/api/v1/runs", strings.Repeat(`[`, 20_000), 400, regie.CodeBadRequest},
+		"too large":        {"POST", "/api/v1/runs", `{"text":"` + strings.Repeat("x", 17<<20) + `"}`, 400, regie.CodeBadRequest},
+		"bad id":           {"GET", "/api/v1/rounds/nothing", "", 400, regie.CodeBadID},
+		"upper-case id":    {"GET", "/api/v1/rounds/" + strings.ToUpper(id), "", 400, regie.CodeBadID},
+		"unknown round":    {"GET", "/api/v1/rounds/" + id, "", 404, regie.CodeNotFound},
+		"unknown word":     {"POST", "/api/v1/rounds/" + id + "/explode", "", 404, regie.CodeNotFound},
+		"stale":            {"POST", "/api/v1/rounds/" + id + "/resume", "", 409, regie.CodeStale},
+		"bad limit":        {"GET", "/api/v1/rounds?limit=-1", "", 400, regie.CodeBadRequest},
+		"bad after":        {"GET", "/api/v1/sessions/" + id + "/events?after=x", "", 400, regie.CodeBadRequest},
+		"unknown session":  {"GET", "/api/v1/sessions/" + id + "/events", "", 404, regie.CodeNotFound},
+		"unknown path":     {"GET", "/api/v2/anything", "", 404, regie.CodeNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := httptest.NewRecorder()
+			handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(c.body)))
+			if response.Code != c.status || !strings.Contains(response.Body.String(), `"code":"`+string(c.code)+`"`) {
+				t.Errorf("%d %.200s, want %d %s", response.Code, response.Body, c.status, c.code)
+			}
+			if kind := response.Header().Get("Content-Type"); kind != "application/problem+json" {
+				t.Errorf("content type %q", kind)
+			}
+		})
+	}
+	if control.submitted != 0 {
+		t.Errorf("%d bad requests reached the engine", control.submitted)
+	}
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(`{"text":"go"}`)))
+	if response.Code != http.StatusAccepted || control.submitted != 1 {
+		t.Errorf("a good request: %d", response.Code)
+	}
+}
