@@ -214,7 +214,7 @@ func cpuName() string {
 	}
 	defer f.Close()
 	data, _ := io.ReadAll(io.LimitReader(f, 4096))
-	for _, line := range strings.Split(string(data), "\n") {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		if name, ok := strings.CutPrefix(line, "model name"); ok {
 			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
 		}

@@ -22,6 +22,9 @@ const (
 	toolB        = "bench.noop_b"
 	wireA        = "bench__noop_a"
 	wireB        = "bench__noop_b"
+	// envelope is a streamed chunk around its delta.
+	envelope = `data: {"id":"bench","object":"chat.completion.chunk","created":1,"model":"bench",` +
+		`"choices":[{"index":0,"delta":%s,"finish_reason":null}]}` + "\n\n"
 )
 
 // server is the scripted model: zero latency, no memory but the times. It reads the script from the model's name at the head of
@@ -45,7 +48,7 @@ func serve() error {
 	s := &server{last: map[string]time.Time{}}
 	var b bytes.Buffer
 	for i := range answerTokens {
-		fmt.Fprintf(&b, "data: {\"id\":\"bench\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token%d\"},\"finish_reason\":null}]}\n\n", i)
+		fmt.Fprintf(&b, envelope, fmt.Sprintf(`{"content":" token%d"}`, i))
 	}
 	b.WriteString(ending("stop"))
 	s.answer = b.Bytes()
@@ -71,7 +74,8 @@ func ending(reason string) string {
 func callsOf(step int) []byte {
 	var b bytes.Buffer
 	for i, name := range []string{wireA, wireB} {
-		fmt.Fprintf(&b, "data: {\"id\":\"bench\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":%d,\"id\":\"call_%d_%d\",\"type\":\"function\",\"function\":{\"name\":\"%s\",\"arguments\":\"{\\\"n\\\":%d}\"}}]},\"finish_reason\":null}]}\n\n", i, step, i, name, step)
+		fmt.Fprintf(&b, envelope, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d_%d","type":"function",`+
+			`"function":{"name":"%s","arguments":"{\"n\":%d}"}}]}`, i, step, i, name, step))
 	}
 	b.WriteString(ending("tool_calls"))
 	return b.Bytes()

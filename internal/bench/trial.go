@@ -159,7 +159,9 @@ func (m *meter) allocations() (early, late float64) {
 		if !ok1 || !ok2 {
 			return 0
 		}
-		return float64(to.(uint64)-from.(uint64)) / (float64(b-a) / 2)
+		before, _ := from.(uint64)
+		after, _ := to.(uint64)
+		return float64(after-before) / (float64(b-a) / 2)
 	}
 	return between(20, 60), between(int64(2*m.steps-60), int64(2*m.steps-20))
 }

@@ -10,7 +10,9 @@ import (
 func calls(states ...any) []regie.Call {
 	var out []regie.Call
 	for i := 0; i < len(states); i += 2 {
-		out = append(out, regie.Call{Kind: states[i].(regie.CallKind), State: states[i+1].(regie.CallState)})
+		kind, _ := states[i].(regie.CallKind)
+		state, _ := states[i+1].(regie.CallState)
+		out = append(out, regie.Call{Kind: kind, State: state})
 	}
 	return out
 }

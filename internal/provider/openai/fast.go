@@ -9,20 +9,18 @@ import (
 // no finish reason and no usage. It is what an answer consists of, and reading it as general JSON costs ten times as much. Anything
 // else, however slightly, is left to the decoder; a fuzz test compares the two.
 func plainDelta(data []byte) (text string, ok bool) {
-	start := bytes.Index(data, []byte(`"choices":[{"index":0,"delta":{`))
-	if start < 0 {
+	before, rest, found := bytes.Cut(data, []byte(`"choices":[{"index":0,"delta":{`))
+	if !found {
 		return "", false
 	}
 	// What stands before may hold only strings and numbers of the envelope: no nesting, no escapes, no other key of ours.
-	before := data[:start]
 	if len(before) == 0 || before[0] != '{' || bytes.IndexByte(before[1:], '{') >= 0 || bytes.IndexByte(before, '[') >= 0 ||
 		bytes.IndexByte(before, '\\') >= 0 || bytes.Contains(before, []byte(`"usage"`)) || bytes.Contains(before, []byte(`"error"`)) ||
 		bytes.Contains(before, []byte(`"choices"`)) || !plainMembers(before[1:]) {
 		return "", false
 	}
-	rest := data[start+len(`"choices":[{"index":0,"delta":{`):]
 	rest = bytes.TrimPrefix(rest, []byte(`"role":"assistant",`))
-	rest, found := bytes.CutPrefix(rest, []byte(`"content":"`))
+	rest, found = bytes.CutPrefix(rest, []byte(`"content":"`))
 	if !found {
 		return "", false
 	}

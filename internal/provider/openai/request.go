@@ -42,7 +42,8 @@ const tail = "]}"
 // begin writes everything before the first turn.
 func (c *conversation) begin(head provider.Head) {
 	quirks := c.provider.cfg.Quirks
-	b := append(c.body, `{"model":`...)
+	c.body = append(c.body, `{"model":`...)
+	b := c.body
 	b = appendString(b, head.Model)
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true},`...)
 	if quirks.MaxCompletionTokens {
@@ -141,8 +142,9 @@ func (c *conversation) Request() (regie.Hash, int) {
 
 // request returns the whole request. Its bytes are those of the conversation: the next Append writes over the tail.
 func (c *conversation) request() *sentBody {
-	whole := append(c.body, tail...)
-	c.body = whole[:len(c.body)]
+	size := len(c.body)
+	whole := append(c.body, tail...) //nolint:gocritic // the same buffer, seen with its tail
+	c.body = whole[:size]
 	c.sent = &sentBody{}
 	c.sent.Reset(whole)
 	return c.sent
@@ -234,7 +236,7 @@ func ownThinking(parts []provider.Part) string {
 
 // appendString writes a JSON string. Plain ASCII, which is nearly everything, is copied as it is.
 func appendString(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			return appendEscaped(b, s)
 		}

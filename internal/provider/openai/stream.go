@@ -61,7 +61,7 @@ type usage struct {
 // collector puts a reply together from its chunks.
 type collector struct {
 	sink     func(provider.Delta)
-	parts    []building
+	parts    []*building
 	calls    map[int]int // by index: the part of the call that index now means
 	finish   string
 	usage    regie.Usage
@@ -70,7 +70,7 @@ type collector struct {
 	anything bool
 }
 
-// building is a part that still grows.
+// building is a part that still grows. It is kept by pointer: a strings.Builder must not be copied.
 type building struct {
 	kind regie.PartType
 	text strings.Builder // text, thinking, or arguments
@@ -146,7 +146,7 @@ func (c *collector) addText(kind regie.PartType, text string) error {
 		return err
 	}
 	if n := len(c.parts); n == 0 || c.parts[n-1].kind != kind {
-		c.parts = append(c.parts, building{kind: kind})
+		c.parts = append(c.parts, &building{kind: kind})
 	}
 	c.parts[len(c.parts)-1].text.WriteString(text)
 	if c.sink != nil {
@@ -170,7 +170,7 @@ func (c *collector) grow(n int) error {
 // addCall takes a piece of a call. A later piece is known by its index alone; an index that comes with another id is another call,
 // whatever its number says: some bridges number all calls 0 (spec 12.6, trap 2).
 func (c *collector) addCall(d *callDelta) error {
-	index := len(c.parts) // no index: a call of its own, or the one before
+	var index int // without one in the chunk: a call of its own, or the one before
 	switch {
 	case d.Index != nil:
 		index = *d.Index
@@ -198,13 +198,13 @@ func (c *collector) addCall(d *callDelta) error {
 			return &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model made more than 10,000 calls in one reply"}
 		}
 		part = len(c.parts)
-		c.parts = append(c.parts, building{kind: regie.PartCall})
+		c.parts = append(c.parts, &building{kind: regie.PartCall})
 		if c.calls == nil {
 			c.calls = map[int]int{}
 		}
 		c.calls[index] = part
 	}
-	b := &c.parts[part]
+	b := c.parts[part]
 	if d.ID != "" {
 		b.id = d.ID
 	}
@@ -239,7 +239,7 @@ func (c *collector) reply() (*provider.Reply, error) {
 	out := &provider.Reply{StopReason: safe(c.finish), Usage: c.usage}
 	visible := false
 	for i := range c.parts {
-		b := &c.parts[i]
+		b := c.parts[i]
 		text := b.text.String()
 		if b.kind != regie.PartCall {
 			part := provider.Part{Type: b.kind, Text: safe(text)}

@@ -28,9 +28,9 @@ type Reader struct {
 	started bool
 }
 
-// NewReader returns a reader that refuses events longer than max bytes.
-func NewReader(in io.Reader, max int) *Reader {
-	return &Reader{in: bufio.NewReaderSize(in, 16<<10), max: max}
+// NewReader returns a reader that refuses events longer than limit bytes.
+func NewReader(in io.Reader, limit int) *Reader {
+	return &Reader{in: bufio.NewReaderSize(in, 16<<10), max: limit}
 }
 
 // Next returns the next event that has data. It returns io.EOF at the end of the stream, also where the stream ends inside an

@@ -8,7 +8,10 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, t.TempDir()) })
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		t.Helper()
+		return open(t, t.TempDir())
+	})
 }
 
 func open(t *testing.T, dir string) *sqlite.Store {

@@ -1,0 +1,169 @@
+package openai_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/openai"
+)
+
+// ask sends one request to a server that answers with the given stream.
+func ask(t *testing.T, stream string) (*provider.Reply, error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(stream))
+	}))
+	defer server.Close()
+	p, err := openai.New(openai.Config{Name: "test", BaseURL: server.URL + "/v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "go"}}})
+	return c.Send(t.Context(), nil)
+}
+
+func sketch(reply *provider.Reply) string {
+	var out []string
+	for _, part := range reply.Parts {
+		switch part.Type {
+		case regie.PartCall:
+			out = append(out, fmt.Sprintf("%s(%s)", part.Call.Name, part.Call.Arguments))
+		default:
+			out = append(out, fmt.Sprintf("%s:%s", part.Type, part.Text))
+		}
+	}
+	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d]", reply.StopReason, reply.Usage.Input, reply.Usage.Output)
+}
+
+// TestRecordedStreams reads the streams that a real server sent (spec 12.6).
+func TestRecordedStreams(t *testing.T) {
+	for name, want := range map[string]string{
+		"chat_call.sse":  "get_weather",
+		"chat_calls.sse": `get_weather({"city":"Lyon"}) get_time({}) [tool_calls 185/5]`,
+		"chat_pre.sse":   `text:Let me check that.  get_weather({"city":"Nice"}) [tool_calls 183/8]`,
+		"chat_think.sse": "thinking:I weigh two options text:Done thinking! [stop 9/11]",
+		"chat_hi.sse":    "text:",
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := ask(t, string(data))
+		if err != nil || !strings.Contains(sketch(reply), want) {
+			t.Errorf("%s: %v %v, want %q", name, reply, err, want)
+		}
+	}
+	for name, code := range map[string]regie.Code{"chat_bad.sse": regie.CodeEmptyReply, "crash_v1_chat_completions.txt": regie.CodeTruncatedStream} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ask(t, string(data))
+		if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != code || !failed.Retryable {
+			t.Errorf("%s: %v, want %s", name, err, code)
+		}
+	}
+}
+
+// TestCutAnywhere cuts each recorded stream after every byte: no reply is returned before its terminal marker, so no half call can
+// ever run (spec 12.6, trap 1).
+func TestCutAnywhere(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "chat_*.sse"))
+	if err != nil || len(files) < 6 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := strings.Index(string(data), "[DONE]") + len("[DONE]")
+			for cut := range end {
+				reply, err := ask(t, string(data[:cut]))
+				if reply != nil || err == nil {
+					t.Fatalf("cut after %d of %d bytes: %+v", cut, len(data), reply)
+				}
+			}
+		})
+	}
+}
+
+// stream makes a stream of choices' deltas that ends in good order.
+func stream(reason string, deltas ...string) string {
+	var b strings.Builder
+	for _, d := range deltas {
+		b.WriteString(`data: {"choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}` + "\n\n")
+	}
+	b.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}` + "\n\n")
+	return b.String()
+}
+
+const done = "data: [DONE]\n\n"
+
+// TestTraps is spec 12.6 as a table.
+func TestTraps(t *testing.T) {
+	piece := func(index, id, name, arguments string) string {
+		return `{"tool_calls":[{` + index + id + `"function":{"name":` + name + `"arguments":` + arguments + `}}]}`
+	}
+	for name, c := range map[string]struct{ stream, want string }{
+		"pieces by index alone":         {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`), piece(`"index":1,`, `"id":"b",`, `"g",`, `"{\"y\""`), `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`) + done, `f({"x":1}) g({"y":2})`},
+		"index 0 for all":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`), piece(`"index":0,`, `"id":"b",`, `"g",`, `"{}"`)) + done, `f({}) g({})`},
+		"no ids":                        {stream("tool_calls", piece(`"index":0,`, ``, `"f",`, `"{}"`), piece(`"index":1,`, ``, `"g",`, `"{}"`)) + done, `f({}) g({})`},
+		"no arguments at all":           {stream("tool_calls", `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`) + done, `f({})`},
+		"empty arguments":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`)) + done, `f({})`},
+		"arguments as an object":        {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `{"x":1}`)) + done, `f({"x":1})`},
+		"stop with calls":               {stream("stop", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`)) + done, `f({}) [stop`},
+		"usage after the end":           {stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\n" + done, "[stop 7/8]"},
+		"the last usage wins":           {`data: {"choices":[],"usage":{"prompt_tokens":1}}` + "\n\n" + stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":9}}` + "\n\n" + done, "[stop 9/0]"},
+		"comments and carriage returns": {": keep-alive\r\n\r\n" + strings.ReplaceAll(stream("stop", `{"content":"a"}`), "\n", "\r\n") + ": more\r\n\r\n" + done, "text:a"},
+		"NUL and bad bytes":             {stream("stop", `{"content":"a\u0000b`+"\xff"+`"}`) + done, "text:a\uFFFDb\uFFFD"},
+		"a long line":                   {stream("stop", `{"content":"`+strings.Repeat("x", 300_000)+`"}`) + done, "text:xxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply, err := ask(t, c.stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sketch(reply); !strings.Contains(got, c.want) {
+				t.Errorf("got %.300s, want %s", got, c.want)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		stream string
+		code   regie.Code
+	}{
+		"no finish reason":        {`data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}` + "\n\n" + done, regie.CodeTruncatedStream},
+		"no end marker":           {stream("stop", `{"content":"a"}`), regie.CodeTruncatedStream},
+		"half arguments":          {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{\"x\":"`)) + done, regie.CodeBadReply},
+		"arguments are a list":    {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"[]"`)) + done, regie.CodeBadReply},
+		"empty":                   {stream("stop", `{"content":""}`) + done, regie.CodeEmptyReply},
+		"garbage":                 {"data: <html>\n\n", regie.CodeBadReply},
+		"an error in the stream":  {`data: {"error":{"message":"overloaded"}}` + "\n\n", regie.CodeProviderBusy},
+		"no credit in the stream": {`data: {"error":{"message":"pay","code":"insufficient_quota"}}` + "\n\n", regie.CodeProviderQuota},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply, err := ask(t, c.stream)
+			failed, ok := errors.AsType[*provider.Error](err)
+			if reply != nil || !ok || failed.Code != c.code {
+				t.Errorf("got %v, %v, want %s", reply, err, c.code)
+			}
+		})
+	}
+}
