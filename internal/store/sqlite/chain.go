@@ -31,19 +31,20 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		return 0, err
 	}
 	first = h.seq + 1
-	rows := make([]any, 0, 6*len(events))
-	bodies := make([]any, 0, 3*len(events))
+	rows := make([]any, 0, 7*len(events))
+	bodies := make([]any, 0, 2*len(events))
 	for _, event := range events {
 		h.seq++
+		t.lastEvent++
 		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
 		mac := h.mac
-		rows = append(rows, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:])
-		bodies = append(bodies, chain, h.seq, string(event.body))
+		rows = append(rows, t.lastEvent, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:])
+		bodies = append(bodies, t.lastEvent, string(event.body))
 	}
-	if err := t.insertMany("INSERT INTO events (chain, seq, type, at, body, mac) VALUES ", 6, rows); err != nil {
+	if err := t.insertMany("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES ", 7, rows); err != nil {
 		return 0, err
 	}
-	if err := t.insertMany("INSERT INTO event_bodies (chain, seq, body) VALUES ", 3, bodies); err != nil {
+	if err := t.insertMany("INSERT INTO event_bodies (n, body) VALUES ", 2, bodies); err != nil {
 		return 0, err
 	}
 	gone := regie.Errorf(regie.CodeNotFound, "the session is gone")

@@ -214,7 +214,7 @@ func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, er
 func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
 	rows, err := q.QueryContext(ctx, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, e.at, b.body
 		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
-		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq `+where, args...)
+		LEFT JOIN event_bodies b ON b.n = e.n `+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (stor
 // Events returns up to limit events of a session's log after a sequence number (spec 10.2).
 func (s *Store) Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT e.seq, e.type, e.at, b.body FROM chains c JOIN events e ON e.chain = c.n
-		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq WHERE c.owner_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`, session, after, limit)
+		LEFT JOIN event_bodies b ON b.n = e.n WHERE c.owner_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`, session, after, limit)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}

@@ -100,7 +100,7 @@ func half(w *storetest.World, reply store.Reply) store.Settle {
 // TestVerifyFindsTampering alters rows behind the store's back; verify names the first one (decision 15).
 func TestVerifyFindsTampering(t *testing.T) {
 	for name, c := range map[string]struct{ sql, says string }{
-		"body":         {"DROP TRIGGER bodies_never_change; UPDATE event_bodies SET body = replace(body, 'go', 'no') WHERE seq = 2", "the body of row 2"},
+		"body":         {"DROP TRIGGER bodies_never_change; UPDATE event_bodies SET body = replace(body, 'go', 'no') WHERE n = 2", "the body of row 2"},
 		"row":          {"DROP TRIGGER events_never_change; UPDATE events SET at = at + 1 WHERE seq = 3", "row 3 was altered"},
 		"row gone":     {"DROP TRIGGER events_never_go; DELETE FROM events WHERE seq = 2", "row 2 is missing"},
 		"tail gone":    {"DROP TRIGGER events_never_go; DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "its head says"},
@@ -132,7 +132,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		dir := t.TempDir()
 		w := storetest.NewWorld(t, open(t, dir))
 		fence := w.Start()
-		if _, err := raw(t, dir).ExecContext(t.Context(), "DELETE FROM event_bodies WHERE seq = 2"); err != nil {
+		if _, err := raw(t, dir).ExecContext(t.Context(), "DELETE FROM event_bodies WHERE n = 2"); err != nil {
 			t.Fatal(err)
 		}
 		report, err := w.Store.Verify(t.Context(), fence.SessionID)

@@ -63,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	pragmas := []string{
 		"foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
-		"wal_autocheckpoint(8000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-8192)",
+		"wal_autocheckpoint(2000)", "temp_store(MEMORY)", "cache_size(-8192)",
 	}
 	if cfg.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", cfg.MaxPages))

@@ -40,7 +40,7 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	w := &writer{mac: hmac.New(sha256.New, key)} // only for link and genesis
 	mac := w.genesis(report.SessionID)
 	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
-		LEFT JOIN event_bodies b ON b.chain = e.chain AND b.seq = e.seq WHERE e.chain = ? ORDER BY e.seq`, chain)
+		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
 	if err != nil {
 		return err
 	}

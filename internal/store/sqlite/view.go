@@ -104,7 +104,7 @@ func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.Rou
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
-		LEFT JOIN event_bodies b ON b.chain = m.session AND b.seq = m.seq
+		LEFT JOIN events ev ON ev.chain = m.session AND ev.seq = m.seq LEFT JOIN event_bodies b ON b.n = ev.n
 		JOIN workspaces w ON w.id = s.workspace_id
 		WHERE s.deleted_at IS NULL AND (w.root = ? OR ? = '') ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, root, root, limit)
 	if err != nil {

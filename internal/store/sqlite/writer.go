@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/regie-run/regie"
 )
@@ -37,9 +38,11 @@ type writer struct {
 	statements map[string]statement
 	mac        hash.Hash
 	heads      map[int64]head
+	lastEvent  int64 // the highest n of events
 	notify     func(regie.ID, int64)
 
-	ops     chan *op
+	ops     chan *op // nil asks the writer to end
+	closing bool
 	stopped chan struct{}
 	failed  error // from closing
 }
@@ -65,6 +68,8 @@ type tx struct {
 	heads   map[int64]head
 	notices map[regie.ID]int64
 	args    []driver.NamedValue
+	// lastEvent becomes the writer's with the commit.
+	lastEvent int64
 }
 
 func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID, int64)) (*writer, error) {
@@ -78,6 +83,9 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID
 	w := &writer{
 		db: db, conn: conn, statements: map[string]statement{}, mac: hmac.New(sha256.New, key), heads: map[int64]head{},
 		notify: notify, ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
+	}
+	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM events").Scan(&w.lastEvent); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	go w.run()
 	return w, nil
@@ -139,44 +147,42 @@ func (w *writer) run() {
 
 // loop runs groups of transitions until it is asked to end.
 func (w *writer) loop() {
-	group := make([]*op, 0, maxGroup)
-	for closing := false; !closing; {
-		group = group[:0]
+	for !w.closing {
 		first := <-w.ops
 		if first == nil {
-			closing = true
-		} else {
-			group = append(group, first)
+			return
 		}
-	gather:
-		for len(group) < maxGroup && !closing {
-			select {
-			case next := <-w.ops:
-				if next == nil {
-					closing = true
-				} else {
-					group = append(group, next)
-				}
-			default:
-				break gather
-			}
-		}
-		w.runGroup(group)
+		w.runGroup(first)
 	}
 }
 
-// runGroup commits all transitions of the group that can be committed, and answers every one.
-func (w *writer) runGroup(group []*op) {
+// waiting returns the next transition that waits, or nil where none does.
+func (w *writer) waiting() *op {
+	if w.closing {
+		return nil
+	}
+	select {
+	case o := <-w.ops:
+		w.closing = o == nil
+		return o
+	default:
+		return nil
+	}
+}
+
+// runGroup commits a transition with all that come while it runs, and answers every one.
+func (w *writer) runGroup(first *op) {
+	group := &group{pending: []*op{first}}
 	defer func() {
-		for _, o := range group {
+		for _, o := range group.all {
 			close(o.done)
 		}
 	}()
-	pending := group
-	for len(pending) > 0 {
-		bad, err := w.tryGroup(pending)
+	group.all = append(group.all, first)
+	for len(group.pending) > 0 {
+		bad, err := w.tryGroup(group)
 		if err != nil { // the transaction itself failed: nothing of it is stored
-			for _, o := range pending {
+			for _, o := range group.pending {
 				o.err = errors.Join(o.err, err)
 			}
 			return
@@ -184,24 +190,37 @@ func (w *writer) runGroup(group []*op) {
 		if bad < 0 {
 			return
 		}
-		rest := make([]*op, 0, len(pending)-1)
-		rest = append(rest, pending[:bad]...)
-		pending = append(rest, pending[bad+1:]...)
-		for _, o := range pending {
+		group.pending = slices.Delete(group.pending, bad, bad+1)
+		for _, o := range group.pending {
 			o.err = nil
 		}
 	}
 }
 
-// tryGroup runs the transitions in one transaction. It returns the index of one that failed after it had written, in which case
-// everything was rolled back, or -1. Transitions that failed before they wrote anything keep their error and harm nobody.
-func (w *writer) tryGroup(group []*op) (bad int, err error) {
+// group is what one commit acknowledges.
+type group struct {
+	all     []*op // to be answered
+	pending []*op // to be committed
+}
+
+// tryGroup runs the transitions in one transaction, and those that come meanwhile. It returns the index of one that failed after it
+// had written, in which case everything was rolled back, or -1. Transitions that failed before they wrote anything keep their error
+// and harm nobody.
+func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
 	}
-	t := &tx{w: w, heads: map[int64]head{}, notices: map[regie.ID]int64{}}
-	for i, o := range group {
-		before := t.writes
+	t := &tx{w: w, heads: map[int64]head{}, notices: map[regie.ID]int64{}, lastEvent: w.lastEvent}
+	for i := 0; ; i++ {
+		if i == len(g.pending) && i < maxGroup {
+			if o := w.waiting(); o != nil {
+				g.all, g.pending = append(g.all, o), append(g.pending, o)
+			}
+		}
+		if i == len(g.pending) {
+			break
+		}
+		o, before := g.pending[i], t.writes
 		o.err = runRecovered(o, t)
 		if o.err != nil && t.writes > before {
 			return i, w.control("ROLLBACK")
@@ -218,6 +237,7 @@ func (w *writer) tryGroup(group []*op) (bad int, err error) {
 		clear(w.heads)
 	}
 	maps.Copy(w.heads, t.heads)
+	w.lastEvent = t.lastEvent
 	for session, seq := range t.notices {
 		w.notify(session, seq)
 	}
