@@ -43,8 +43,7 @@ type gap struct {
 	NS   int64 `json:"ns"`
 }
 
-// serve runs the server until standard input closes; it prints its address.
-func serve() error {
+func newServer() *server {
 	s := &server{last: map[string]time.Time{}}
 	var b bytes.Buffer
 	for i := range answerTokens {
@@ -52,15 +51,24 @@ func serve() error {
 	}
 	b.WriteString(ending("stop"))
 	s.answer = b.Bytes()
+	return s
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", s.complete)
+	mux.HandleFunc("POST /gaps", s.takeGaps)
+	return mux
+}
+
+// serve runs the server until standard input closes; it prints its address.
+func serve() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println("http://" + listener.Addr().String())
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.complete)
-	mux.HandleFunc("POST /gaps", s.takeGaps)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: newServer().handler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // ends with the process
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err

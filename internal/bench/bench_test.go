@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestPercentile(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		p      float64
+		want   float64
+	}{{nil, 50, 0}, {[]float64{3}, 99, 3}, {[]float64{3, 1, 2}, 50, 2}, {[]float64{4, 3, 2, 1}, 99, 4}, {[]float64{5, 1}, 0, 1}} {
+		if got := percentile(c.values, c.p); got != c.want {
+			t.Errorf("percentile %v of %v is %v, want %v", c.p, c.values, got, c.want)
+		}
+	}
+}
+
+// TestContestants runs both contestants against the scripted server: each does all of its runs, and the server sees each gap.
+func TestContestants(t *testing.T) {
+	s := newServer()
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	for _, name := range []string{"floor-none", "floor-full", "floor-group", "regie"} {
+		t.Run(name, func(t *testing.T) {
+			calls := newMeter(3)
+			run := trial{Contestant: name, URL: server.URL + "/v1", Steps: 3, Concurrent: 4, Runs: 8}
+			c, err := run.open(t.TempDir(), calls.noop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			latencies, seconds, err := run.all(c)
+			if err != nil || len(latencies) != 8 || seconds <= 0 {
+				t.Errorf("%d runs in %v s: %v", len(latencies), seconds, err)
+			}
+			if f, ok := c.(*floor); ok && f.db != nil {
+				var rows int
+				// a user's message, three replies with two results each, an answer
+				if err := f.db.QueryRowContext(t.Context(), "SELECT count(*) FROM messages").Scan(&rows); err != nil || rows != 8*(1+3*3+1) {
+					t.Errorf("the floor stored %d rows (%v)", rows, err)
+				}
+			}
+			if err := c.close(); err != nil {
+				t.Error(err)
+			}
+			if got := calls.calls.Load(); got != 8*3*2 {
+				t.Errorf("%d calls, want %d", got, 8*3*2)
+			}
+			gaps, err := fetchGaps(server.URL + "/v1")
+			if err != nil || len(gaps) != 8*3 {
+				t.Errorf("%d gaps, want %d (%v)", len(gaps), 8*3, err)
+			}
+		})
+	}
+}
+
+func TestReadScript(t *testing.T) {
+	steps, run, err := readScript([]byte(`{"model":"bench-7","messages":[{"role":"user","content":"` + job("a1") + `"}]}`))
+	if steps != 7 || run != "a1" || err != nil {
+		t.Errorf("%d %q %v", steps, run, err)
+	}
+	for _, body := range []string{`{}`, `{"model":"bench-x"}`, `{"model":"bench-1"}`} {
+		if _, _, err := readScript([]byte(body)); err == nil || !strings.Contains(err.Error(), "no ") {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
