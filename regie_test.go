@@ -1,0 +1,65 @@
+package regie_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/regie-run/regie"
+)
+
+func TestIDs(t *testing.T) {
+	before := regie.NewID()
+	for range 10_000 {
+		next := regie.NewID()
+		if next.String() <= before.String() {
+			t.Fatalf("%s after %s", next, before)
+		}
+		before = next
+	}
+	if before[6]>>4 != 7 || before[8]>>6 != 2 {
+		t.Errorf("%s is no UUIDv7", before)
+	}
+	parsed, err := regie.ParseID(before.String())
+	if err != nil || parsed != before {
+		t.Errorf("%s came back as %s, %v", before, parsed, err)
+	}
+	for _, bad := range []string{"", "x", "0197e0a1-2b3c-7d4e-8f50-61728394A5B6", "0197e0a12b3c-7d4e-8f50-61728394a5b6-", "0197e0a1-2b3c-7d4e-8f50-61728394a5bg", "\x00"} {
+		if _, err := regie.ParseID(bad); regie.CodeOf(err) != regie.CodeBadID {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	data, err := json.Marshal(struct {
+		A regie.ID   `json:"a"`
+		B regie.ID   `json:"b,omitzero"`
+		C regie.Hash `json:"c,omitzero"`
+	}{})
+	if err != nil || string(data) != `{"a":""}` {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+func FuzzParseID(f *testing.F) {
+	f.Add("0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
+	f.Fuzz(func(t *testing.T, s string) {
+		if id, err := regie.ParseID(s); err == nil && !id.IsZero() && id.String() != s {
+			t.Errorf("%q was read as %s", s, id)
+		}
+	})
+}
+
+func TestErrors(t *testing.T) {
+	cause := errors.New("no space")
+	err := regie.Errorf(regie.CodeDiskFull, "the disk is full: %v", cause)
+	if !errors.Is(err, cause) || err.Error() != "the disk is full: no space" {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []struct {
+		err  error
+		want regie.Code
+	}{{nil, ""}, {cause, regie.CodeInternal}, {errors.Join(cause, err), regie.CodeDiskFull}} {
+		if got := regie.CodeOf(c.err); got != c.want {
+			t.Errorf("%v has %q, want %q", c.err, got, c.want)
+		}
+	}
+}
