@@ -87,7 +87,12 @@ func parse(data []byte) ([]record, error) {
 		if (r.Reply == nil) == (r.Error == nil) {
 			return nil, regie.Errorf(regie.CodeReplayMismatch, "line %d holds neither one reply nor one error", number)
 		}
-		for _, part := range replyParts(r.Reply) {
+		parts := replyParts(r.Reply)
+		for i := range parts {
+			part := &parts[i]
+			if string(part.Opaque) == "null" { // what was absent is absent again
+				part.Opaque = nil
+			}
 			if (part.Type == regie.PartCall) != (part.Call != nil) {
 				return nil, regie.Errorf(regie.CodeReplayMismatch, "line %d holds a part that is half a call", number)
 			}
