@@ -113,6 +113,9 @@ type Round struct {
 	Agent    string      `json:"agent"`
 	Provider string      `json:"provider_id"`
 	Model    string      `json:"model"`
+	// Pin is the fingerprint of the settings that the round was started with (decision 36): another configuration, which could
+	// mean another server, does not go on with it.
+	Pin Hash `json:"agent_pin,omitzero"`
 	// Policy is what the surface that started the round allows without asking, as stored JSON (decision 36: the policy is
 	// always the current one; this is the run's own addition to it).
 	Policy json.RawMessage `json:"policy,omitempty"`

@@ -88,7 +88,8 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		o.Models = Models(o.Config)
 	}
 	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta})
-	e.dispatcher = dispatch.New(store, runner, hub, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
+	e.models = o.Models
+	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
 	e.registry = registry
 	if o.ReadOnly {
 		return nil

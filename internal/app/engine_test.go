@@ -181,3 +181,42 @@ func TestLongDataDirectory(t *testing.T) {
 	}
 	expect(t, b.await(second, run), regie.EndAnswered)
 }
+
+// TestOtherSettingsLeaveARun opens the data directory under other settings while a run is interrupted: the run is neither resumed at
+// another server nor ended, and goes on once its own settings are back.
+func TestOtherSettingsLeaveARun(t *testing.T) {
+	asked := make(chan struct{})
+	m := newModel(t, once(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}, says("hello")))
+	b := newBed(t, m)
+	first := b.connect()
+	request := b.request(everything)
+	request.Settings = b.settings.Fingerprint()
+	run, err := first.Submit(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := newModel(t) // would fail the test at any request
+	own := b.settings
+	b.settings.BaseURL = elsewhere.server.URL + "/v1"
+	other := b.connect()
+	if err := other.Resume(t.Context(), run.RoundID); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("resumed elsewhere: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.settings = own
+	again := b.connect()
+	defer again.Close()
+	expect(t, b.await(again, run), regie.EndAnswered)
+	if elsewhere.count() != 0 {
+		t.Errorf("%d requests went to the other server", elsewhere.count())
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
@@ -30,6 +31,7 @@ type local struct {
 	config     config.Config
 	readOnly   bool
 	limits     regie.Limits
+	models     func(name string) (provider.Provider, error)
 
 	mu         sync.Mutex
 	owner      regie.ID
@@ -67,7 +69,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		},
 		Round: regie.Round{
 			ID: regie.NewID(), SessionID: in.SessionID, Reason: regie.ReasonUserMessage, Limits: limits, Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, TraceID: traceID(), Policy: policy, Level1: level1,
+			Model: in.Model, Pin: in.Settings, TraceID: traceID(), Policy: policy, Level1: level1,
 		},
 	})
 	return dispatch.Run{
@@ -95,6 +97,17 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	// What is stored must be what any database and any API takes.
 	in.Text = strings.ReplaceAll(strings.ToValidUTF8(in.Text, "\uFFFD"), "\x00", "\uFFFD")
 	return in.Policy.Validate()
+}
+
+// serves says why a stored round cannot go on with this engine's settings, or nil. It stays as it is for an engine that can.
+func (l *local) serves(round regie.Round) error {
+	if _, err := l.models(round.Provider); err != nil {
+		return err
+	}
+	if !round.Pin.IsZero() && round.Pin != l.config.Fingerprint() {
+		return regie.Errorf(regie.CodeConflict, "the run was started with other settings of the model: go on with it under the same provider, address and key")
+	}
+	return nil
 }
 
 // place finds the owner and the workspace of a request, and makes them the first time.

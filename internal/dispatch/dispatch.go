@@ -28,6 +28,7 @@ type Store interface {
 type Dispatcher struct {
 	store  Store
 	engine *engine.Engine
+	serves func(regie.Round) error
 	holder string // names this process in leases
 	log    *slog.Logger
 	hub    *Hub
@@ -48,9 +49,10 @@ type holding struct {
 	err    error
 }
 
-// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them.
-func New(s Store, e *engine.Engine, hub *Hub, holder string, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{store: s, engine: e, hub: hub, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{}}
+// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them; serves
+// says why a stored round cannot go on here, or nil.
+func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{}}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
@@ -63,8 +65,8 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	}
 	var rounds []regie.ID
 	for _, orphan := range orphans {
-		if err := d.take(ctx, orphan.RoundID); err != nil {
-			d.log.Error("an interrupted run could not be resumed", "round", orphan.RoundID.String(), "error", err)
+		if err := d.resume(ctx, orphan.RoundID); err != nil {
+			d.log.Warn("an interrupted run is left as it is", "round", orphan.RoundID.String(), "error", err)
 			continue
 		}
 		rounds = append(rounds, orphan.RoundID)
@@ -100,6 +102,18 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 		return accepted, err
 	}
 	return accepted, d.run(claimed)
+}
+
+// resume claims a round that nobody holds and runs it, if this engine's settings are those it was started with.
+func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
+	round, err := d.store.Round(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := d.serves(round); err != nil {
+		return err
+	}
+	return d.take(ctx, id)
 }
 
 // take claims a round that nobody holds and runs it.
@@ -213,6 +227,9 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		if err := d.Wait(ctx, round); err != nil {
 			return err
 		}
+	}
+	if err := d.serves(now); err != nil {
+		return err
 	}
 	if err := d.store.Resume(ctx, round); err != nil {
 		return err

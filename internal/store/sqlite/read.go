@@ -132,7 +132,7 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 }
 
 const roundColumns = `r.id, s.id, r.number, r.reason, r.state, r.end_reason, r.end_note, r.phase, r.exchange, r.total, r.queries, r.retries,
-	r.format_errors, r.resumes, r.limits, r.stop_request, r.epoch, r.trace_id, r.agent, r.provider, r.model, r.policy, r.level1, r.level2,
+	r.format_errors, r.resumes, r.limits, r.stop_request, r.epoch, r.trace_id, r.agent, r.agent_pin, r.provider, r.model, r.policy, r.level1, r.level2,
 	r.started_at, r.ended_at`
 
 func readRound(ctx context.Context, q querier, id regie.ID) (regie.Round, error) {
@@ -153,7 +153,7 @@ func scanRound(row scanner, more ...any) (regie.Round, error) {
 	var ended sql.NullInt64
 	err := row.Scan(append([]any{
 		&r.ID, &r.SessionID, &r.Number, &reason, &state, &end, &r.EndNote, &phase, &r.Exchange, &r.Counters.Total, &r.Counters.Queries,
-		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID, &r.Agent, &r.Provider, &r.Model,
+		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID, &r.Agent, &r.Pin, &r.Provider, &r.Model,
 		&policy, &r.Level1, &r.Level2, &started, &ended,
 	}, more...)...)
 	if err != nil {

@@ -124,10 +124,10 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, li
 			return err
 		}
 	}
-	if _, err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, provider, model,
+	if _, err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
 			policy, trigger_message_id, level1, level2, reserved_microusd, started_at)
-		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Provider, round.Model,
+		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin, round.Provider, round.Model,
 		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, in.Reserved, now.UnixMicro()); err != nil {
 		return err
 	}
