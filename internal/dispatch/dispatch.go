@@ -44,6 +44,7 @@ type Dispatcher struct {
 
 // holding is a round that runs here.
 type holding struct {
+	ctx    context.Context //nolint:containedctx // the round's own, from its reservation to its end
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 	err    error
@@ -118,50 +119,77 @@ func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
 
 // take claims a round that nobody holds and runs it.
 func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
-	d.mu.Lock()
-	_, here := d.running[round]
-	d.mu.Unlock()
-	if here {
+	h, free := d.reserve(round)
+	if !free {
 		return nil
 	}
 	claimed, err := d.store.Claim(ctx, round, d.holder)
 	if err != nil {
+		d.drop(round, h)
 		return err
 	}
 	fault.Point(fault.ClaimAfter)
-	return d.run(claimed)
+	return d.start(claimed, h)
 }
 
-// run starts the round's goroutine.
-func (d *Dispatcher) run(claimed store.Claimed) error {
+// reserve makes the round this caller's to run, unless it is somebody's here already: two that claim it at once would run its calls
+// twice.
+func (d *Dispatcher) reserve(round regie.ID) (*holding, bool) {
 	ctx, cancel := context.WithCancelCause(d.base)
-	h := &holding{cancel: cancel, done: make(chan struct{})}
+	h := &holding{ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running[round] != nil {
+		cancel(nil)
+		return nil, false
+	}
+	d.running[round] = h
+	return h, true
+}
+
+// drop ends a holding: whoever waits for it goes on.
+func (d *Dispatcher) drop(round regie.ID, h *holding) {
+	d.mu.Lock()
+	if d.running[round] == h {
+		delete(d.running, round)
+	}
+	d.mu.Unlock()
+	h.cancel(nil)
+	close(h.done)
+}
+
+// run starts the goroutine of a round that was just submitted.
+func (d *Dispatcher) run(claimed store.Claimed) error {
+	h, free := d.reserve(claimed.Round.ID)
+	if !free {
+		return nil
+	}
+	return d.start(claimed, h)
+}
+
+// start starts the round's goroutine.
+func (d *Dispatcher) start(claimed store.Claimed, h *holding) error {
 	id := claimed.Round.ID
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		cancel(nil)
+		d.drop(id, h)
 		return regie.Errorf(regie.CodeConflict, "the engine is shutting down: the run is stored and goes on with the next engine")
 	}
-	d.running[id] = h
 	delete(d.failed, claimed.Session.ID)
 	d.wg.Add(1)
 	d.mu.Unlock()
 	go func() {
 		defer d.wg.Done()
-		defer cancel(nil)
-		err := d.engine.Run(ctx, claimed)
+		err := d.engine.Run(h.ctx, claimed)
 		if err != nil && !errors.Is(err, engine.ErrShutdown) {
 			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(err)), "error", err)
-		}
-		d.mu.Lock()
-		delete(d.running, id)
-		if err != nil && !errors.Is(err, engine.ErrShutdown) {
+			d.mu.Lock()
 			d.failed[claimed.Session.ID] = err
+			d.mu.Unlock()
 		}
-		d.mu.Unlock()
 		h.err = err
-		close(h.done)
+		d.drop(id, h)
 		d.hub.Commit(claimed.Session.ID, 0) // wakes the streams that wait for the end of this round
 	}()
 	return nil

@@ -19,6 +19,7 @@ type Store interface {
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error
 	Release(ctx context.Context, fence store.Fence) error
+	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
@@ -83,7 +84,11 @@ func (e *Engine) Run(ctx context.Context, claimed store.Claimed) error {
 	if err := r.readPolicy(); err != nil {
 		return err
 	}
-	return r.loop(ctx)
+	err := r.loop(ctx)
+	if errors.Is(err, ErrShutdown) {
+		r.handOver()
+	}
+	return err
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.

@@ -138,7 +138,7 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 			return err
 		}
 		// A stopping word came before the reply: it is stored all the same, but not acted on (decision 6).
-		if err := r.awaitStop(ctx); err != nil {
+		if err := r.readStop(); err != nil {
 			return err
 		}
 		return r.accept(ctx, reply, took)

@@ -19,12 +19,19 @@ func (r *run) loop(ctx context.Context) error {
 				return err
 			}
 			// The store refused a step because a stopping word came first: the word wins (decision 6).
-			if err := r.awaitStop(ctx); err != nil {
+			if err := r.readStop(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// handOver stores what is done and gives the round back in good order. Where that fails the round is as if its process had died.
+func (r *run) handOver() {
+	if r.save() == nil {
+		_ = r.cfg.Store.Release(r.commit, r.fence)
+	}
 }
 
 func (r *run) step(ctx context.Context) error {
@@ -44,22 +51,30 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// stopWord returns the stopping word that the round is to obey, or the cause of a cancelled context that is none.
+// stopWord returns the stopping word that the round is to obey, the strongest that is known here, or the cause of a cancelled context
+// that is none.
 func (r *run) stopWord(ctx context.Context) (regie.StopRequest, error) {
+	word := r.round.Stop
 	if ctx.Err() == nil {
-		return r.round.Stop, nil
+		return word, nil
 	}
-	var stopped Stopped
-	if cause := context.Cause(ctx); !errors.As(cause, &stopped) {
-		return "", cause
+	cause := context.Cause(ctx)
+	stopped, ok := errors.AsType[Stopped](cause)
+	switch {
+	case ok && (word == "" || word == regie.StopPause):
+		return stopped.Word, nil
+	case word != "":
+		return word, nil
 	}
-	return stopped.Word, nil
+	return "", cause
 }
 
-// awaitStop waits until the holder of the round learns of the word that the store knows already.
-func (r *run) awaitStop(ctx context.Context) error {
-	<-ctx.Done()
-	_, err := r.stopWord(ctx)
+// readStop takes the word that the store knows already: it may be a stronger one than that which cancelled the context.
+func (r *run) readStop() error {
+	stored, err := r.cfg.Store.Round(r.commit, r.fence.RoundID)
+	if err == nil {
+		r.round.Stop = stored.Stop
+	}
 	return err
 }
 

@@ -114,7 +114,11 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		}
 		return flusher.Flush()
 	})
-	if err != nil && !begun && r.Context().Err() == nil {
+	switch {
+	case err == nil || begun || r.Context().Err() != nil:
+	case regie.CodeOf(err) == regie.CodeInternal:
+		panic(http.ErrAbortHandler) // the engine ends: the follower is to see that it has gone, and take over
+	default:
 		s.fail(w, r, err)
 	}
 }
