@@ -19,6 +19,7 @@ const (
 	CodeCorrupt          Code = "CORRUPT"           // the store holds something it must not
 	CodeNewerSchema      Code = "NEWER_SCHEMA"      // the database was written by a newer program (spec 11.1)
 	CodeLocked           Code = "ENGINE_RUNNING"    // another engine holds the data directory (decision 1)
+	CodeEngineGone       Code = "ENGINE_GONE"       // the engine ended while it was asked: ask the next one
 	CodeDiskFull         Code = "DISK_FULL"         // no room on the disk
 	CodeDatabaseLocked   Code = "DATABASE_LOCKED"   // another program holds the database file
 	CodeNoPermission     Code = "NO_PERMISSION"     // the operating system refused

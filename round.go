@@ -75,6 +75,12 @@ const (
 	StopStop      StopRequest = "STOP"
 )
 
+// Stronger reports whether w replaces another word: STOP over INTERRUPT over PAUSE over none (decision 6).
+func (w StopRequest) Stronger(than StopRequest) bool {
+	rank := map[StopRequest]int{StopPause: 1, StopInterrupt: 2, StopStop: 3}
+	return rank[w] > rank[than]
+}
+
 // Counters are the round's loop counters (spec 3.2, decision 41).
 type Counters struct {
 	Total        int `json:"total"`         // model calls with a reply; only rises

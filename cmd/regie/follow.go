@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -16,7 +17,7 @@ import (
 // follower watches one round until it ends or is paused, and shows what happens.
 type follower struct {
 	*command
-	control dispatch.Control
+	control *app.Conn
 	json    bool
 	round   regie.ID
 	session regie.ID
@@ -26,7 +27,7 @@ type follower struct {
 }
 
 // follow starts or resumes a round and follows it. The returned exit says how it went.
-func (c *command) follow(ctx context.Context, control dispatch.Control, f runFlags, request dispatch.RunRequest, signals <-chan os.Signal, started time.Time) (error, error) {
+func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, request dispatch.RunRequest, signals <-chan os.Signal) (outcome, err error) {
 	w := &follower{command: c, control: control, json: f.json, tools: map[regie.ID]string{}}
 	after, err := w.begin(ctx, f, request)
 	if err != nil {
@@ -36,8 +37,8 @@ func (c *command) follow(ctx context.Context, control dispatch.Control, f runFla
 		return w.finish(ctx, false)
 	}
 	var deadline <-chan time.Time
-	if f.timeout > 0 {
-		timer := time.NewTimer(max(0, f.timeout-time.Since(started)))
+	if !f.deadline.IsZero() {
+		timer := time.NewTimer(time.Until(f.deadline))
 		defer timer.Stop()
 		deadline = timer.C
 	}
@@ -45,7 +46,7 @@ func (c *command) follow(ctx context.Context, control dispatch.Control, f runFla
 	defer stop()
 	seen := make(chan error, 1)
 	go func() { seen <- control.Events(watching, w.session, after, w.item) }()
-	timedOut, asked := false, false
+	timedOut := false
 	for {
 		select {
 		case err := <-seen:
@@ -59,11 +60,10 @@ func (c *command) follow(ctx context.Context, control dispatch.Control, f runFla
 				return nil, err
 			}
 		case s := <-signals:
-			if asked || s != os.Interrupt { // the second time, or a plain end: the run stays as it is stored and can be resumed
+			if s != os.Interrupt { // a plain end: the run stays as it is stored and can be resumed
 				fmt.Fprintln(c.stderr, c.text.T("left as it is; go on with: regie run --resume %s", w.round))
 				return exit{exitInterrupted}, nil
 			}
-			asked = true
 			fmt.Fprintln(c.stderr, c.text.T("interrupting… (once more to leave at once)"))
 			if err := control.Interrupt(ctx, w.round); err != nil {
 				return nil, err
@@ -210,8 +210,11 @@ func (w *follower) finish(ctx context.Context, timedOut bool) (error, error) {
 	return exit{code}, nil
 }
 
-// settled returns the round as it stands once what was asked of it has been obeyed.
+// settled returns the round as it stands once what was asked of it has been obeyed: an answer that comes with the pause still counts.
 func (w *follower) settled(ctx context.Context) (store.RoundView, error) {
+	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	_ = w.control.Wait(obeyed, w.round) // why it stopped stands in the round
 	return w.control.Get(ctx, w.round)
 }
 

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +31,7 @@ type runFlags struct {
 	onApproval string
 	here       bool
 	limits     regie.Limits
+	deadline   time.Time // of --timeout; zero without one
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -41,7 +40,9 @@ func (c *command) runCommand() *cobra.Command {
 		Use: `run "…"`, Args: usage(cobra.MaximumNArgs(1)),
 		Short: c.text.T("Give an agent one job in this directory and wait for the answer"),
 		Long:  c.text.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), f, args, cmd.Flags().Changed)
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
@@ -60,26 +61,77 @@ func (c *command) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) run(ctx context.Context, f runFlags, args []string) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	if f.timeout < 0 {
+func (c *command) run(ctx context.Context, f runFlags, args []string, changed func(flag string) bool) error {
+	if err := f.validate(args, changed); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	signals := c.signals()
+	defer signals.stop()
+	// The clock runs from here: a job that never comes on standard input, or an engine that does not answer, is also waited for.
+	if f.timeout > 0 {
+		f.deadline = time.Now().Add(f.timeout)
+		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
+		defer timer.Stop()
+	}
+	outcome, err := c.begin(ctx, f, args, signals.first)
+	switch {
+	case errors.Is(err, errTimeout), err != nil && errors.Is(context.Cause(ctx), errTimeout):
+		fmt.Fprintln(c.stderr, c.text.T("time is up"))
+		return exit{exitTimeout}
+	case err != nil:
+		return err
+	}
+	return outcome
+}
+
+// connectGrace is what storing a pause may take beyond the timeout.
+const connectGrace = 10 * time.Second
+
+var errTimeout = errors.New("time is up")
+
+// validate refuses what would be ignored.
+func (f *runFlags) validate(args []string, changed func(flag string) bool) error {
+	if f.timeout < 0 || changed("timeout") && f.timeout == 0 {
 		return regie.Errorf(codeUsage, "--timeout must be positive")
 	}
-	if f.resume != "" && len(args) > 0 {
+	if changed("max-replies") && f.limits.Total < 1 {
+		return regie.Errorf(codeUsage, "--max-replies must be at least 1")
+	}
+	if !changed("resume") {
+		return nil
+	}
+	if len(args) > 0 {
 		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
 	}
-	var request dispatch.RunRequest
-	if f.resume == "" {
-		var err error
-		if request, err = c.request(f, args); err != nil {
-			return err
+	for _, flag := range []string{"allow", "on-approval", "max-replies", "agent", "here"} {
+		if changed(flag) {
+			return regie.Errorf(codeUsage, "--resume goes on with a run as it is: leave --%s out", flag)
 		}
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	conn, err := c.connect(ctx, app.Options{Resumed: func(rounds []regie.ID) {
+	return nil
+}
+
+// timed bounds a context by --timeout.
+func (f *runFlags) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, f.deadline, errTimeout)
+}
+
+// begin reads the job, attaches to an engine and follows the run to its end.
+func (c *command) begin(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (outcome, err error) {
+	var request dispatch.RunRequest
+	if f.resume == "" {
+		if request, err = c.request(ctx, f, args, signals); err != nil {
+			return nil, err
+		}
+	}
+	attaching, cancel := f.timed(ctx)
+	defer cancel()
+	conn, err := c.connect(attaching, app.Options{Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
 			if id.String() != f.resume {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
@@ -87,25 +139,21 @@ func (c *command) run(ctx context.Context, f runFlags, args []string) error {
 		}
 	}})
 	if err != nil {
-		return err
+		return nil, errors.Join(err, context.Cause(attaching))
 	}
-	started := time.Now()
-	outcome, err := c.follow(ctx, conn, f, request, signals, started)
-	if closing := conn.Close(); err == nil && closing != nil {
+	outcome, err = c.follow(ctx, conn, f, request, signals)
+	if closing := conn.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return err
-	}
-	return outcome
+	return outcome, err
 }
 
 // request makes the job: the argument, and what comes on standard input.
-func (c *command) request(f runFlags, args []string) (dispatch.RunRequest, error) {
+func (c *command) request(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (dispatch.RunRequest, error) {
 	if err := c.config.RequireModel(); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	job, err := c.job(args)
+	job, err := c.awaitJob(ctx, f, args, signals)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
@@ -129,6 +177,29 @@ func (c *command) request(f runFlags, args []string) (dispatch.RunRequest, error
 		request.Settings = c.config.Fingerprint()
 	}
 	return request, nil
+}
+
+// awaitJob waits for the job no longer than the timeout. What reads standard input then is left behind: the process ends.
+func (c *command) awaitJob(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (string, error) {
+	type job struct {
+		text string
+		err  error
+	}
+	read := make(chan job, 1)
+	go func() {
+		text, err := c.job(args)
+		read <- job{text, err}
+	}()
+	ctx, cancel := f.timed(ctx)
+	defer cancel()
+	select {
+	case j := <-read:
+		return j.text, j.err
+	case <-signals:
+		return "", exit{exitInterrupted}
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 func (c *command) job(args []string) (string, error) {

@@ -17,7 +17,9 @@ import (
 )
 
 func (c *command) runsCommand() *cobra.Command {
-	runs := &cobra.Command{Use: "runs", Short: c.text.T("What every run did and cost")}
+	runs := &cobra.Command{
+		Use: "runs", Short: c.text.T("What every run did and cost"), Args: usage(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	var asJSON bool
 	show := &cobra.Command{
 		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("One run with every exchange, call, token and millisecond"),

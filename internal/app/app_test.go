@@ -290,10 +290,14 @@ func TestOutcomes(t *testing.T) {
 // TestPauseAndResume pauses a run in an action: the action's result is kept, nothing new starts, and the same round goes on.
 func TestPauseAndResume(t *testing.T) {
 	started, free := make(chan struct{}), make(chan struct{})
-	slow := action(t, "slow.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+	slow := action(t, "slow.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
 		close(started)
-		<-free
-		return tool.Result{Content: "done"}, nil
+		select {
+		case <-free:
+			return tool.Result{Content: "done"}, nil
+		case <-ctx.Done(): // a pause cuts nothing
+			return tool.Result{}, context.Cause(ctx)
+		}
 	}, nil)
 	m := newModel(t, says("", call{"a", "slow__act", `{}`}, call{"b", "files__write_file", `{"path":"x","content":"x"}`}), says("ok"))
 	b := newBed(t, m, slow)
@@ -319,8 +323,6 @@ func TestPauseAndResume(t *testing.T) {
 	if diff := cmp.Diff([]string{"SUCCEEDED", "PROPOSED"}, states(view)); diff != "" || view.Session.State != regie.SessionPaused {
 		t.Errorf("a paused run: %s %s", view.Session.State, diff)
 	}
-	if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	resumeTogether(t, conn, run)
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
 }

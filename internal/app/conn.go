@@ -89,25 +89,34 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	}
 }
 
+// maxGone bounds how many engines may go, one after another, while one request is asked. Each of them must have died in between.
+const maxGone = 20
+
 // on runs fn on the Control at hand, and again on the next one where the engine has gone meanwhile.
 func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error)) (T, error) {
-	for {
+	for gone := 0; ; gone++ {
 		control, err := c.attach(ctx)
 		if err != nil {
 			var none T
 			return none, err
 		}
 		out, err := fn(control)
-		if !errors.Is(err, httpapi.ErrGone) {
+		if regie.CodeOf(err) != regie.CodeEngineGone || gone == maxGone || !c.detach(control) {
 			return out, err
 		}
-		c.mu.Lock()
-		if c.client != nil {
-			c.client.Close()
-			c.client = nil
-		}
-		c.mu.Unlock()
 	}
+}
+
+// detach lets go of a client whose engine has gone, and reports whether another one can be asked. An engine of this process that has
+// ended was closed by whoever owns this Conn.
+func (c *Conn) detach(control dispatch.Control) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil && control == dispatch.Control(c.client) {
+		c.client.Close()
+		c.client = nil
+	}
+	return c.engine == nil || control != dispatch.Control(c.engine)
 }
 
 // Submit implements dispatch.Control. The client id of the request makes asking again harmless.
@@ -133,6 +142,17 @@ func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
 func (c *Conn) say(ctx context.Context, fn func(dispatch.Control) error) error {
 	_, err := on(ctx, c, func(control dispatch.Control) (struct{}, error) { return struct{}{}, fn(control) })
 	return err
+}
+
+// Wait returns when a round no longer runs in this process, as dispatch.Dispatcher.Wait; at once where it runs in another one.
+func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
+	c.mu.Lock()
+	engine := c.engine
+	c.mu.Unlock()
+	if engine == nil {
+		return nil
+	}
+	return engine.Wait(ctx, round)
 }
 
 // Get implements dispatch.Control.

@@ -94,11 +94,11 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.ReadOnly {
 		return nil
 	}
-	if err := e.serve(o.Config); err != nil {
-		return err
-	}
 	resumed, err := e.dispatcher.Start(ctx)
 	if err != nil {
+		return err
+	}
+	if err := e.serve(o.Config); err != nil {
 		return err
 	}
 	if o.Resumed != nil && len(resumed) > 0 {
@@ -143,7 +143,7 @@ func (e *Engine) quickCheck() {
 	e.wg.Go(func() {
 		if err := e.store.QuickCheck(ctx); err != nil && ctx.Err() == nil {
 			e.log.Error("the database failed its check; no more runs are started", "code", string(regie.CodeOf(err)), "error", err)
-			e.dispatcher.Close()
+			e.dispatcher.Close(err)
 		}
 	})
 }
@@ -156,7 +156,7 @@ func (e *Engine) Close() error {
 	e.wg.Wait()
 	if e.local != nil {
 		if e.dispatcher != nil {
-			e.dispatcher.Close()
+			e.dispatcher.Close(dispatch.ErrGone)
 		}
 		if e.server != nil {
 			errs = append(errs, e.server.Close())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/engine"
@@ -36,24 +37,31 @@ type Dispatcher struct {
 	base    context.Context
 	cancel  context.CancelCauseFunc
 	mu      sync.Mutex
-	closed  bool
+	ended   error                 // set once nothing more is started: why
 	running map[regie.ID]*holding // by round
 	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
 }
 
-// holding is a round that runs here.
+// holding is a round that runs here, or is about to. Its contexts are those of engine.Run.
 type holding struct {
 	ctx    context.Context //nolint:containedctx // the round's own, from its reservation to its end
 	cancel context.CancelCauseFunc
+	steps  context.Context //nolint:containedctx // descends from ctx
+	soften context.CancelCauseFunc
 	done   chan struct{}
 	err    error
 }
 
+// closeGrace is what actions that run may still take when the process ends (decision 6).
+const closeGrace = 5 * time.Second
+
 // New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them; serves
 // says why a stored round cannot go on here, or nil.
 func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{}}
+	d := &Dispatcher{
+		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
+	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
@@ -75,12 +83,18 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	return rounds, nil
 }
 
-// Submit stores a message and runs the round that it starts.
+// Submit stores a message and runs the round that it starts. The round is this process's from before it is stored, so that a stopping
+// word that comes at once finds it.
 func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	in.Holder = d.holder
+	h, err := d.reserve(in.Round.ID)
+	if err != nil {
+		return store.Accepted{}, err
+	}
 	fault.Point(fault.SubmitBefore)
 	accepted, err := d.store.Submit(ctx, in)
 	if err != nil || accepted.Duplicate {
+		d.drop(in.Round.ID, h)
 		return accepted, err
 	}
 	fault.Point(fault.SubmitAfter)
@@ -94,15 +108,18 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 		claimed.Session, claimed.Workspace, claimed.Round = *in.New, in.Workspace, in.Round
 		claimed.Round.State, claimed.Round.Phase, claimed.Round.Exchange = regie.RoundRunning, regie.PhaseModel, 1
 		claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
-		return accepted, d.run(claimed)
+	} else {
+		claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID)
+		if err == nil {
+			claimed.Round, err = d.store.Round(ctx, accepted.RoundID)
+		}
+		if err != nil {
+			d.drop(in.Round.ID, h)
+			return accepted, err
+		}
 	}
-	if claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID); err != nil {
-		return accepted, err
-	}
-	if claimed.Round, err = d.store.Round(ctx, accepted.RoundID); err != nil {
-		return accepted, err
-	}
-	return accepted, d.run(claimed)
+	d.start(claimed, h)
+	return accepted, nil
 }
 
 // resume claims a round that nobody holds and runs it, if this engine's settings are those it was started with.
@@ -117,11 +134,14 @@ func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
 	return d.take(ctx, id)
 }
 
-// take claims a round that nobody holds and runs it.
+// errHeld says that the round runs here already.
+var errHeld = regie.Errorf(regie.CodeConflict, "the round runs already")
+
+// take claims a round that nobody holds and runs it; errHeld where it runs here.
 func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
-	h, free := d.reserve(round)
-	if !free {
-		return nil
+	h, err := d.reserve(round)
+	if err != nil {
+		return err
 	}
 	claimed, err := d.store.Claim(ctx, round, d.holder)
 	if err != nil {
@@ -129,22 +149,29 @@ func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
 		return err
 	}
 	fault.Point(fault.ClaimAfter)
-	return d.start(claimed, h)
+	d.start(claimed, h)
+	return nil
 }
 
 // reserve makes the round this caller's to run, unless it is somebody's here already: two that claim it at once would run its calls
-// twice.
-func (d *Dispatcher) reserve(round regie.ID) (*holding, bool) {
-	ctx, cancel := context.WithCancelCause(d.base)
-	h := &holding{ctx: ctx, cancel: cancel, done: make(chan struct{})}
+// twice. What is reserved is waited for by Close; the reservation ends with drop, which start brings about.
+func (d *Dispatcher) reserve(round regie.ID) (*holding, error) {
+	h := &holding{done: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(d.base)
+	h.steps, h.soften = context.WithCancelCause(h.ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.running[round] != nil {
-		cancel(nil)
-		return nil, false
+	err := d.ended
+	if err == nil && d.running[round] != nil {
+		err = errHeld
 	}
+	if err != nil {
+		h.cancel(nil)
+		return nil, err
+	}
+	d.wg.Add(1)
 	d.running[round] = h
-	return h, true
+	return h, nil
 }
 
 // drop ends a holding: whoever waits for it goes on.
@@ -156,43 +183,41 @@ func (d *Dispatcher) drop(round regie.ID, h *holding) {
 	d.mu.Unlock()
 	h.cancel(nil)
 	close(h.done)
+	d.wg.Done()
 }
 
-// run starts the goroutine of a round that was just submitted.
-func (d *Dispatcher) run(claimed store.Claimed) error {
-	h, free := d.reserve(claimed.Round.ID)
-	if !free {
-		return nil
-	}
-	return d.start(claimed, h)
-}
-
-// start starts the round's goroutine.
-func (d *Dispatcher) start(claimed store.Claimed, h *holding) error {
-	id := claimed.Round.ID
+// start starts the goroutine of a reserved round.
+func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
+	id, session := claimed.Round.ID, claimed.Session.ID
 	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		d.drop(id, h)
-		return regie.Errorf(regie.CodeConflict, "the engine is shutting down: the run is stored and goes on with the next engine")
-	}
-	delete(d.failed, claimed.Session.ID)
-	d.wg.Add(1)
+	delete(d.failed, session)
 	d.mu.Unlock()
 	go func() {
-		defer d.wg.Done()
-		err := d.engine.Run(h.ctx, claimed)
-		if err != nil && !errors.Is(err, engine.ErrShutdown) {
-			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(err)), "error", err)
+		h.err = d.engine.Run(h.ctx, h.steps, claimed)
+		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
+			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(h.err)), "error", h.err)
 			d.mu.Lock()
-			d.failed[claimed.Session.ID] = err
+			d.failed[session] = h.err
 			d.mu.Unlock()
 		}
-		h.err = err
 		d.drop(id, h)
-		d.hub.Commit(claimed.Session.ID, 0) // wakes the streams that wait for the end of this round
+		d.hub.Commit(session, 0) // wakes the streams that wait for the end of this round
+		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
+			d.end(id, stopped.Word)
+		}
 	}()
-	return nil
+}
+
+// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
+func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
+	ctx := context.WithoutCancel(d.base)
+	now, err := d.store.Round(ctx, round)
+	if err != nil || now.State != regie.RoundRunning || now.Stop != word {
+		return
+	}
+	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) {
+		d.log.Warn("a stopped run waits for the next engine to end it", "round", round.String(), "error", err)
+	}
 }
 
 // Wait returns when the round no longer runs here: nil where it ended or was paused, or the error that stopped it. It returns at
@@ -226,22 +251,35 @@ func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRe
 	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
 		return err
 	}
+	for {
+		if d.tell(round, word) || word == regie.StopPause {
+			return nil
+		}
+		// Nobody holds the round, so nobody would obey: it is taken up to be ended.
+		now, err := d.store.Round(ctx, round)
+		if err != nil || now.State != regie.RoundRunning {
+			return err
+		}
+		if err := d.take(ctx, round); !errors.Is(err, errHeld) {
+			return err
+		}
+	}
+}
+
+// tell hands a stopping word to whoever runs the round here, and reports whether somebody does.
+func (d *Dispatcher) tell(round regie.ID, word regie.StopRequest) bool {
 	d.mu.Lock()
+	defer d.mu.Unlock() // held while the word is handed over: a holding that ends now sees it
 	h := d.running[round]
-	d.mu.Unlock()
-	if h != nil {
-		h.cancel(engine.Stopped{Word: word})
-		return nil
+	if h == nil {
+		return false
 	}
 	if word == regie.StopPause {
-		return nil
+		h.soften(engine.Stopped{Word: word})
+	} else {
+		h.cancel(engine.Stopped{Word: word})
 	}
-	// Nobody holds the round, so nobody would obey: it is taken up to be ended.
-	now, err := d.store.Round(ctx, round)
-	if err != nil || now.State != regie.RoundRunning {
-		return err
-	}
-	return d.take(ctx, round)
+	return true
 }
 
 // Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
@@ -262,7 +300,10 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if err := d.store.Resume(ctx, round); err != nil {
 		return err
 	}
-	return d.take(ctx, round)
+	if err := d.take(ctx, round); !errors.Is(err, errHeld) {
+		return err
+	}
+	return nil // somebody else resumed it
 }
 
 // failure returns why a session's round stopped here without an end, or nil.
@@ -272,11 +313,19 @@ func (d *Dispatcher) failure(session regie.ID) error {
 	return d.failed[session]
 }
 
-// Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. It waits.
-func (d *Dispatcher) Close() {
+// Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. Actions that run get
+// some seconds to finish. It waits. Whoever asks afterwards is told why.
+func (d *Dispatcher) Close(why error) {
 	d.mu.Lock()
-	d.closed = true
+	if d.ended == nil {
+		d.ended = why
+	}
+	for _, h := range d.running {
+		h.soften(engine.ErrShutdown)
+	}
 	d.mu.Unlock()
-	d.cancel(engine.ErrShutdown)
+	grace := time.AfterFunc(closeGrace, func() { d.cancel(engine.ErrShutdown) })
+	defer grace.Stop()
 	d.wg.Wait()
+	d.cancel(engine.ErrShutdown)
 }

@@ -1,6 +1,6 @@
 // Package dispatch gives rounds to the engine: it takes submissions, claims rounds, resumes orphans, and carries stopping words to
 // running rounds (spec 5.1, decisions 1, 6, 21, 25). It also feeds the streams: durable events from the log, deltas from memory.
 //
-// Each running round has one goroutine, started by Submit, Resume or Start and counted until it ends; Close cancels them all with
-// engine.ErrShutdown and waits. A stream runs on its reader's goroutine.
+// Each running round has one goroutine, started by Submit, Resume or Start and counted from its reservation to its end; Close cancels
+// them all with engine.ErrShutdown, gives actions that run some seconds, and waits. A stream runs on its reader's goroutine.
 package dispatch

@@ -81,6 +81,9 @@ func (r *reader) take() []Delta {
 	return out
 }
 
+// ErrGone says that the engine of this process ends: whoever asks again asks the next one.
+var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
+
 // Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
 // returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come before the event of its message.
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
@@ -127,7 +130,7 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-d.base.Done():
-			return context.Cause(d.base)
+			return ErrGone
 		}
 	}
 }

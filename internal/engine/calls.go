@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
@@ -29,11 +30,11 @@ func (r *run) runCalls(ctx context.Context) error {
 		switch {
 		case call.State == regie.CallStarted && r.resumed:
 			fault.Point(fault.RecoverBefore)
-			r.recoverCall(ctx, call)
+			r.recoverCall(call)
 			fault.Point(fault.RecoverAfter)
 			r.unsaved = append(r.unsaved, next)
 		case call.State == regie.CallStarted:
-			r.runAction(ctx, call)
+			r.runAction(call)
 			r.unsaved = append(r.unsaved, next)
 		case call.Kind == regie.KindQuery:
 			// A result of an action is safe before anything else runs.
@@ -78,15 +79,17 @@ func (r *run) startAction(ctx context.Context) error {
 		return nil
 	}
 	if fault.Bug(fault.BugEffectBeforeIntent) {
-		r.runAction(ctx, started)
+		r.runAction(started)
 		started.State = regie.CallStarted
 	}
 	if fault.Bug(fault.BugResultFirst) {
-		return r.resultFirst(ctx, started)
+		return r.resultFirst(started)
 	}
 	fault.Point(fault.IntentBefore)
+	before := *started
+	before.State, before.Intent, before.StartedAt, before.Attempts = regie.CallProposed, nil, time.Time{}, before.Attempts-1
 	if err := r.commitCalls(started); err != nil {
-		started.State = regie.CallProposed // the store refused the intent: nothing has started
+		*started = before // the store refused the intent: nothing has started
 		return err
 	}
 	fault.Point(fault.IntentAfter)
@@ -94,7 +97,7 @@ func (r *run) startAction(ctx context.Context) error {
 }
 
 // resultFirst is a seeded bug (spec 12.3): it exists only in builds with fault points.
-func (r *run) resultFirst(ctx context.Context, started *regie.Call) error {
+func (r *run) resultFirst(started *regie.Call) error {
 	if err := r.commitCalls(started); err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (r *run) resultFirst(ctx context.Context, started *regie.Call) error {
 		return err
 	}
 	target, inv := r.invocation(started)
-	tool.Run(ctx, target, inv)
+	tool.Run(r.work, target, inv)
 	return nil
 }
 
@@ -139,14 +142,14 @@ func (r *run) outcomeUnknown() bool {
 	return false
 }
 
-// runAction performs an action whose intent is stored.
-func (r *run) runAction(ctx context.Context, call *regie.Call) {
+// runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
+func (r *run) runAction(call *regie.Call) {
 	target, inv := r.invocation(call)
 	if target == nil { // it was there a moment ago, when its intent was made
 		settle(call, regie.CallUnknown, "", unknownOutcome("the tool went away while it was being started"))
 		return
 	}
-	r.take(call, tool.Run(ctx, target, inv))
+	r.take(call, tool.Run(r.work, target, inv))
 	fault.Point(fault.EffectAfter)
 }
 

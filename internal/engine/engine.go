@@ -72,19 +72,21 @@ func (s Stopped) Error() string { return "stopped: " + string(s.Word) }
 // ErrShutdown is the cause with which a round's context is cancelled when its process ends: the round stays as it is stored.
 var ErrShutdown = errors.New("the process is shutting down")
 
-// Run goes on with a claimed round until it ends, is paused, or ctx is cancelled. It returns nil where the round ended or was
-// paused, the cause where ctx was cancelled for another reason than Stopped, and CodeStale where another holder took over. Any
-// other error is one of the store or of the configuration; the round stays as it is stored.
-func (e *Engine) Run(ctx context.Context, claimed store.Claimed) error {
+// Run goes on with a claimed round until it ends, is paused, or is stopped. Two contexts carry the signals, each with its cause: steps
+// ends what can be asked again and starts nothing more (a pause, a shutdown); ctx, from which steps descends, also cuts the action that
+// runs (an interrupt, a shutdown that has waited long enough). Run returns nil where the round ended or was paused, the cause of a
+// cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
+// configuration; the round stays as it is stored.
+func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) error {
 	r := &run{
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
 		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
-		commit: context.WithoutCancel(ctx), resumed: claimed.Resumed, known: claimed.Thread,
+		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
 	}
 	if err := r.readPolicy(); err != nil {
 		return err
 	}
-	err := r.loop(ctx)
+	err := r.loop(steps)
 	if errors.Is(err, ErrShutdown) {
 		r.handOver()
 	}
@@ -106,6 +108,8 @@ type run struct {
 	known     *store.Thread // the stored thread, where whoever claimed the round knows it
 	// commit is the context of store transitions: a step that has begun to be stored is not cut by a stop.
 	commit context.Context
+	// work is the context of actions and of what finds out about them: only an interrupt or the end of the process cuts it.
+	work context.Context
 	// resumed says that another process may have sent the open model call, or started the started call.
 	resumed bool
 	// unsaved are the calls of the batch that are settled here and not yet stored.

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/tool"
@@ -10,7 +8,7 @@ import (
 
 // recoverCall decides what becomes of a call that a dead process had started (spec 4.3, 12.2, decision 5): what may be repeated
 // is repeated, what can be looked up is looked up, and of the rest nobody pretends to know.
-func (r *run) recoverCall(ctx context.Context, call *regie.Call) {
+func (r *run) recoverCall(call *regie.Call) {
 	target, inv := r.invocation(call)
 	if target == nil {
 		settle(call, regie.CallUnknown, "", unknownOutcome("its tool is no longer there"))
@@ -27,22 +25,22 @@ func (r *run) recoverCall(ctx context.Context, call *regie.Call) {
 			inv.CallID = regie.NewID()
 		}
 		inv.Repeated = true // the first attempt may have taken effect, whatever the second one knows
-		r.take(call, tool.Run(ctx, target, inv))
+		r.take(call, tool.Run(r.work, target, inv))
 	case regie.ClassVerifiable:
-		r.verify(ctx, target, inv, call)
+		r.verify(target, inv, call)
 	default:
 		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran"))
 	}
 }
 
 // verify asks the tool whether the effect happened, and performs it where it certainly did not.
-func (r *run) verify(ctx context.Context, target tool.Tool, inv *tool.Invocation, call *regie.Call) {
-	evidence, outcome := tool.Probe(ctx, target, inv)
+func (r *run) verify(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+	evidence, outcome := tool.Probe(r.commit, target, inv)
 	switch evidence {
 	case tool.Happened:
 		r.take(call, outcome)
 	case tool.NotHappened:
-		r.take(call, tool.Run(ctx, target, inv))
+		r.take(call, tool.Run(r.work, target, inv))
 	default:
 		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran, and what is there now does not tell whether it happened"))
 	}

@@ -11,7 +11,7 @@ import (
 // loop is the round (spec 3.1): one step after another, each ending in a stored state.
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
-		return r.endEarly(ctx, regie.EndNoProgress, "the run was taken up several times without getting anywhere")
+		return r.endEarly(regie.EndNoProgress, "the run was taken up several times without getting anywhere")
 	}
 	for r.round.Phase != regie.PhaseEnd && !r.parked {
 		if err := r.step(ctx); err != nil {
@@ -39,7 +39,7 @@ func (r *run) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return r.obey(ctx, word)
+		return r.obey(word)
 	}
 	switch r.round.Phase {
 	case regie.PhaseModel:
@@ -51,19 +51,19 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// stopWord returns the stopping word that the round is to obey, the strongest that is known here, or the cause of a cancelled context
-// that is none.
+// stopWord returns the strongest stopping word that is known here, or, where there is none, the cause of a cancelled context.
 func (r *run) stopWord(ctx context.Context) (regie.StopRequest, error) {
-	word := r.round.Stop
-	if ctx.Err() == nil {
-		return word, nil
+	word, cause := r.round.Stop, error(nil)
+	for _, signal := range []context.Context{ctx, r.work} {
+		if signal.Err() == nil {
+			continue
+		}
+		cause = context.Cause(signal)
+		if stopped, ok := errors.AsType[Stopped](cause); ok && stopped.Word.Stronger(word) {
+			word = stopped.Word
+		}
 	}
-	cause := context.Cause(ctx)
-	stopped, ok := errors.AsType[Stopped](cause)
-	switch {
-	case ok && (word == "" || word == regie.StopPause):
-		return stopped.Word, nil
-	case word != "":
+	if word != "" {
 		return word, nil
 	}
 	return "", cause

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -12,9 +10,9 @@ import (
 const maxResumes = 3
 
 // obey carries a stopping word out, at the border between two steps (decision 6).
-func (r *run) obey(ctx context.Context, word regie.StopRequest) error {
+func (r *run) obey(word regie.StopRequest) error {
 	if word != regie.StopPause {
-		return r.endEarly(ctx, endOf(word), "stopped by the person")
+		return r.endEarly(endOf(word), "stopped by the person")
 	}
 	if err := r.save(); err != nil {
 		return err
@@ -34,11 +32,11 @@ func endOf(word regie.StopRequest) regie.RoundEnd {
 }
 
 // endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread legal.
-func (r *run) endEarly(ctx context.Context, reason regie.RoundEnd, note string) error {
+func (r *run) endEarly(reason regie.RoundEnd, note string) error {
 	if r.round.Phase == regie.PhaseModel {
 		return r.endInModel(reason, note)
 	}
-	return r.endInCalls(ctx, reason, note)
+	return r.endInCalls(reason, note)
 }
 
 // endInModel ends a round whose model call is open. The call may have been sent: it is booked.
@@ -49,7 +47,7 @@ func (r *run) endInModel(reason regie.RoundEnd, note string) error {
 }
 
 // endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run.
-func (r *run) endInCalls(ctx context.Context, reason regie.RoundEnd, note string) error {
+func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
 	unsaved := r.unsaved
 	for i := range r.calls {
 		call := &r.calls[i]
@@ -57,7 +55,7 @@ func (r *run) endInCalls(ctx context.Context, reason regie.RoundEnd, note string
 			continue
 		}
 		if call.State == regie.CallStarted && r.resumed {
-			r.settleStarted(context.WithoutCancel(ctx), call)
+			r.settleStarted(call)
 		}
 		if !call.State.Settled() {
 			notRun(call, regie.NotRunInterrupted, regie.CallError{Code: regie.Code(regie.NotRunInterrupted), Message: "not run: " + note})
@@ -74,12 +72,12 @@ func (r *run) endInCalls(ctx context.Context, reason regie.RoundEnd, note string
 
 // settleStarted finds out about a call that another process started, without performing it: a probe, or UNKNOWN (decision 5). A
 // call that certainly did not happen stays open.
-func (r *run) settleStarted(ctx context.Context, call *regie.Call) {
+func (r *run) settleStarted(call *regie.Call) {
 	call.Recovered = true
 	target, inv := r.invocation(call)
 	evidence, outcome := tool.Unsure, tool.Outcome{}
 	if target != nil && call.Class == regie.ClassVerifiable {
-		evidence, outcome = tool.Probe(ctx, target, inv)
+		evidence, outcome = tool.Probe(r.commit, target, inv)
 	}
 	switch evidence {
 	case tool.Happened:

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -17,10 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ErrGone is the cause of an error of a Client whose engine has gone: it ended, or was killed. The caller may take over.
-var ErrGone = errors.New("the engine has gone")
-
-// Client is a Control of an engine in another process.
+// Client is a Control of an engine in another process. Where that ends or is killed its methods return CodeEngineGone: the caller may
+// take over and ask again.
 type Client struct {
 	http     *http.Client
 	language string
@@ -125,8 +122,17 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(response.Body).Decode(out); err != nil {
+	return c.read(ctx, response.Body, out)
+}
+
+// read decodes an answer; one that was cut off is not one that is wrong.
+func (c *Client) read(ctx context.Context, body io.Reader, out any) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
 		return c.gone(ctx, err)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return regie.Errorf(regie.CodeInternal, "the engine's answer cannot be read: %v", err)
 	}
 	return nil
 }
@@ -154,8 +160,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	defer response.Body.Close()
 	var p problem
-	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&p); err != nil {
-		return nil, c.gone(ctx, err)
+	if err := c.read(ctx, io.LimitReader(response.Body, 1<<20), &p); err != nil {
+		return nil, err
 	}
 	return nil, regie.Errorf(p.Code, "%s", p.Detail)
 }
@@ -165,5 +171,5 @@ func (c *Client) gone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(ErrGone, err)
+	return regie.Errorf(regie.CodeEngineGone, "the engine has gone: %v", err)
 }

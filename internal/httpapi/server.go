@@ -114,11 +114,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		}
 		return flusher.Flush()
 	})
-	switch {
-	case err == nil || begun || r.Context().Err() != nil:
-	case regie.CodeOf(err) == regie.CodeInternal:
-		panic(http.ErrAbortHandler) // the engine ends: the follower is to see that it has gone, and take over
-	default:
+	if err != nil && !begun && r.Context().Err() == nil {
 		s.fail(w, r, err)
 	}
 }
@@ -198,6 +194,8 @@ func status(code regie.Code) int {
 		return http.StatusUnprocessableEntity
 	case regie.CodeDiskFull:
 		return http.StatusInsufficientStorage
+	case regie.CodeEngineGone:
+		return http.StatusServiceUnavailable
 	default:
 		return http.StatusInternalServerError
 	}

@@ -55,12 +55,19 @@ type querier interface {
 type reader struct {
 	db       *sql.DB
 	prepared *sync.Map // query → *sql.Stmt
+	missed   *sync.Map // queries that a transaction wanted and did not find prepared
 	tx       *sql.Tx
 }
 
+// statement returns the prepared query. A transaction holds a connection, and preparing for all needs another one: transactions that
+// wait for each other's would wait for ever. So a transaction prepares what it misses on its own connection, for itself.
 func (r reader) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	found, ok := r.prepared.Load(query)
-	if !ok {
+	switch {
+	case !ok && r.tx != nil:
+		r.missed.Store(query, nil)
+		return r.tx.PrepareContext(ctx, query)
+	case !ok:
 		stmt, err := r.db.PrepareContext(ctx, query)
 		if err != nil {
 			return nil, err
@@ -75,6 +82,19 @@ func (r reader) statement(ctx context.Context, query string) (*sql.Stmt, error) 
 		stmt = r.tx.StmtContext(ctx, stmt)
 	}
 	return stmt, nil
+}
+
+// catchUp prepares what earlier transactions missed.
+func (r reader) catchUp(ctx context.Context) error {
+	var failed error
+	r.missed.Range(func(query, _ any) bool {
+		text, _ := query.(string)
+		if _, failed = r.statement(ctx, text); failed == nil {
+			r.missed.Delete(query)
+		}
+		return failed == nil
+	})
+	return failed
 }
 
 // QueryContext implements querier.
@@ -97,11 +117,16 @@ func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) 
 
 // snapshot runs reads that must agree with each other.
 func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
+	if err := s.read.catchUp(ctx); err != nil {
+		return err
+	}
 	tx, err := s.read.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(fn(reader{s.read.db, s.read.prepared, tx}), ignoreDone(tx.Rollback()))
+	within := s.read
+	within.tx = tx
+	return errors.Join(fn(within), ignoreDone(tx.Rollback()))
 }
 
 func ignoreDone(err error) error {

@@ -116,9 +116,6 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 		a.Error, fence.RoundID, a.Exchange)
 }
 
-// stopRank orders the stopping words: a stronger one replaces a weaker one, never the other way (decision 6).
-var stopRank = map[regie.StopRequest]int{regie.StopPause: 1, regie.StopInterrupt: 2, regie.StopStop: 3}
-
 // RequestStop stores a stopping word; it is durable when this returns (decision 6). It is idempotent: a round that has ended, or
 // that was asked already, stays as it is. It returns the session, so that the caller can tell its holder.
 func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (session regie.ID, err error) {
@@ -142,7 +139,7 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 			return notFound("round", round)
 		case err != nil:
 			return err
-		case state == "ENDED", stopRank[word] <= stopRank[regie.StopRequest(earlier.String)]:
+		case state == "ENDED", !word.Stronger(regie.StopRequest(earlier.String)):
 			return nil
 		}
 		if _, err := t.exec("UPDATE rounds SET stop_request = ? WHERE id = ?", string(word), round); err != nil {

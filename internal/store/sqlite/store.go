@@ -86,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	readers.SetMaxOpenConns(readerCount)
 	readers.SetMaxIdleConns(readerCount)
-	return &Store{dir: cfg.Dir, read: reader{db: readers, prepared: new(sync.Map)}, writer: w}, nil
+	return &Store{dir: cfg.Dir, read: reader{db: readers, prepared: new(sync.Map), missed: new(sync.Map)}, writer: w}, nil
 }
 
 // Close waits for the transitions under way and closes the file.

@@ -115,7 +115,7 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-var errClosed = regie.Errorf(regie.CodeConflict, "the store is closed")
+var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
 // close ends the writer after the transitions that it has accepted.
 func (w *writer) close() error {

@@ -62,6 +62,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"BlobsAndReadMarks":  blobsAndReadMarks,
 		"MessageVariants":    messageVariants,
 		"NotFound":           notFound,
+		"HandOver":           handOver,
+		"ClaimsTogether":     claimsTogether,
+		"ResumesTogether":    resumesTogether,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,210 @@
+package app_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// hangs is a model call that goes on until it is cut; it tells when it was asked.
+func hangs(asked chan<- struct{}) http.HandlerFunc {
+	return func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}
+}
+
+// resumeTogether resumes a run from many sides at once: none of them fails, and one holder runs it.
+func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
+	t.Helper()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if err := conn.Resume(t.Context(), run.RoundID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestPauseThenInterrupt gives a second, stronger word at each moment of the first (decision 6): the run ends, and its action once.
+func TestPauseThenInterrupt(t *testing.T) {
+	for name, wait := range map[string]bool{"at once": false, "after the pause was obeyed": true} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			b := newBed(t, newModel(t, hangs(asked)))
+			conn := b.connect()
+			defer conn.Close()
+			run, err := conn.Submit(t.Context(), b.request(everything))
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := conn.Pause(t.Context(), run.RoundID); err != nil {
+				t.Fatal(err)
+			}
+			if wait {
+				if err := conn.Wait(t.Context(), run.RoundID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, b.await(conn, run), regie.EndInterrupted)
+		})
+	}
+	t.Run("in an action", func(t *testing.T) {
+		started := make(chan struct{})
+		slow := action(t, "slow.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
+			close(started)
+			<-ctx.Done() // the pause does not cut it, the interrupt does
+			return tool.Result{}, context.Cause(ctx)
+		}, nil)
+		b := newBed(t, newModel(t, says("", call{"a", "slow__act", `{}`})), slow)
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-started
+		if err := conn.Pause(t.Context(), run.RoundID); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(conn, run), regie.EndInterrupted, "UNKNOWN")
+	})
+}
+
+// TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its first model call, none goes on.
+func TestWordsMeetSubmissions(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	b := newBed(t, newModel(t, hangs(asked)))
+	conn := b.connect()
+	defer conn.Close()
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			request := b.request(everything)
+			run, err := conn.Submit(t.Context(), request)
+			if err == nil {
+				err = conn.Interrupt(t.Context(), run.RoundID)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			expect(t, b.await(conn, run), regie.EndInterrupted)
+		})
+	}
+	group.Wait()
+}
+
+// TestHandOvers closes the engine under a run more often than a run may be taken up after crashes (spec 5.3): in good order is no crash.
+func TestHandOvers(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	var mu sync.Mutex
+	calls := 0
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		calls++
+		last := calls > 6
+		mu.Unlock()
+		if last {
+			says("at last")(w, r)
+			return
+		}
+		hangs(asked)(w, r)
+	})
+	b := newBed(t, m)
+	conn := b.connect()
+	run, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		<-asked
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		conn = b.connect()
+	}
+	defer conn.Close()
+	expect(t, b.await(conn, run), regie.EndAnswered)
+}
+
+// TestClosedEngine asks an engine that has ended: it says so with a code, stores nothing, and ends its followers.
+func TestClosedEngine(t *testing.T) {
+	b := newBed(t, newModel(t, says("hello")))
+	conn := b.connect()
+	run, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.await(conn, run)
+	followed := make(chan error, 1)
+	reading := make(chan struct{}, 100)
+	go func() {
+		followed <- conn.Events(t.Context(), run.SessionID, 0, func(dispatch.Item) error {
+			reading <- struct{}{}
+			return nil
+		})
+	}()
+	<-reading
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-followed; regie.CodeOf(err) != regie.CodeEngineGone {
+		t.Errorf("a follower got %v", err)
+	}
+	if _, err := conn.Submit(t.Context(), b.request(everything)); regie.CodeOf(err) != regie.CodeEngineGone {
+		t.Errorf("a submission got %v", err)
+	}
+	conn = b.connect()
+	defer conn.Close()
+	if list, err := conn.List(t.Context(), "", 10); err != nil || len(list) != 1 {
+		t.Errorf("%d runs, %v", len(list), err)
+	}
+}
+
+// TestSubmissionsMeetClose submits from a client while the engine ends again and again: each message makes exactly one round, whoever
+// runs it.
+func TestSubmissionsMeetClose(t *testing.T) {
+	b := newBed(t, newModel(t, says("hello")))
+	first := b.connect()
+	client := b.connect()
+	defer client.Close()
+	var group sync.WaitGroup
+	submitted := make(chan struct{}, 1)
+	for i := range 20 {
+		group.Go(func() {
+			run, err := client.Submit(t.Context(), b.request(everything))
+			if i == 5 {
+				submitted <- struct{}{}
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			expect(t, b.await(client, run), regie.EndAnswered)
+		})
+	}
+	<-submitted
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if list, err := client.List(t.Context(), "", 100); err != nil || len(list) != 20 {
+		t.Errorf("%d runs, %v", len(list), err)
+	}
+}

@@ -1,0 +1,63 @@
+package storetest
+
+import (
+	"sync/atomic"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// handOver releases a round as a process does that ends in good order: whoever claims it next does not count as a resume after a crash
+// (spec 5.3), however often it happens, and the one who released it can no longer write.
+func handOver(w *World) {
+	fence := w.Start()
+	for range 5 {
+		w.must(w.Store.Release(w.Ctx, fence))
+		claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
+		w.must(err)
+		w.equal("resumes", claimed.Round.Counters.Resumes, 0)
+		w.refused(regie.CodeStale, w.Store.AppendReply(w.Ctx, fence, w.Answer(1)))
+		fence = claimed.Fence
+	}
+	w.must(w.Store.AppendReply(w.Ctx, fence, w.Answer(1)))
+}
+
+// claimsTogether has many claim one round at once: their epochs all differ, and only the highest can write (invariant 8).
+func claimsTogether(w *World) {
+	fence := w.Start()
+	const holders = 8
+	fences := make([]store.Fence, holders)
+	together(holders, func(i int) {
+		claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "holder")
+		if err != nil {
+			w.T.Error(err)
+		}
+		fences[i] = claimed.Fence
+	})
+	var wrote atomic.Int64
+	together(holders, func(i int) {
+		switch err := w.Store.AppendReply(w.Ctx, fences[i], w.Answer(1)); regie.CodeOf(err) {
+		case "":
+			wrote.Add(1)
+			w.equal("the writer's epoch", fences[i].Epoch, fence.Epoch+holders)
+		case regie.CodeStale:
+		default:
+			w.T.Error(err)
+		}
+	})
+	w.equal("writers", wrote.Load(), int64(1))
+}
+
+// resumesTogether takes a pause back from many sides at once: the log tells it once.
+func resumesTogether(w *World) {
+	fence := w.Start()
+	_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
+	w.must(err)
+	before := w.head(fence.SessionID)
+	together(8, func(int) {
+		if err := w.Store.Resume(w.Ctx, fence.RoundID); err != nil {
+			w.T.Error(err)
+		}
+	})
+	w.equal("events of the resume", w.head(fence.SessionID)-before, int64(1))
+}
