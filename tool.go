@@ -23,6 +23,10 @@ type ToolDefinition struct {
 	Kind        CallKind        `json:"kind"`
 	Class       EffectClass     `json:"class"`
 	Risk        Risk            `json:"risk"`
+	// Role is set for the few tools whose calls steer the loop.
+	Role ToolRole `json:"role,omitempty"`
+	// Cacheable lets a repeated query of a round return the earlier result (decision 9); reads of files never are.
+	Cacheable bool `json:"cacheable,omitempty"`
 	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
 	ParallelSafe bool `json:"parallel_safe"`
 	// Timeout bounds one attempt; zero means 10 s (spec 4.3).
