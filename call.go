@@ -104,8 +104,10 @@ type Call struct {
 	// Arguments is what the model wrote, verbatim; Executed what ran instead, where a person edited it.
 	Arguments string          `json:"arguments"`
 	Executed  json.RawMessage `json:"executed,omitempty"`
-	State     CallState       `json:"state"`
-	NotRun    NotRunCode      `json:"code,omitempty"`
+	// Ask says that the model itself asked for a person's check (decision 40).
+	Ask    bool       `json:"ask,omitempty"`
+	State  CallState  `json:"state"`
+	NotRun NotRunCode `json:"code,omitempty"`
 	// Intent is the evidence stored with STARTED that a probe later compares with (decisions 4 and 20).
 	Intent json.RawMessage `json:"intent,omitempty"`
 	// Result is what the model reads: text or JSON. Error is set instead where there is none.

@@ -14,6 +14,11 @@ const (
 	CodeBadRequest       Code = "BAD_REQUEST"       // input that does not validate
 	CodeNotFound         Code = "NOT_FOUND"         // no such object in this workspace (spec 2.1: also another tenant's)
 	CodeConflict         Code = "CONFLICT"          // the object is not in a state that allows this
+	CodeRoundInProgress  Code = "ROUND_IN_PROGRESS" // the session is busy and the message was not to wait (spec 3)
+	CodeExpired          Code = "EXPIRED"           // the answer came after the deadline
+	CodeStalePreview     Code = "STALE_PREVIEW"     // what an approval showed is no longer so (decision 20)
+	CodeUserRejected     Code = "USER_REJECTED"     // a person denied the call (spec 4.4)
+	CodeForbidden        Code = "FORBIDDEN"         // a rule forbids the call (decision 19)
 	CodeStale            Code = "STALE_EPOCH"       // another holder has taken the session over (invariant 8)
 	CodeStopRequested    Code = "STOP_REQUESTED"    // a stopping word came first (decision 6)
 	CodeCorrupt          Code = "CORRUPT"           // the store holds something it must not

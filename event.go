@@ -18,6 +18,9 @@ const (
 	EventRound          EventType = "round"       // started, stop requested, ended
 	EventToolCall       EventType = "tool_call"   // a call was proposed, or started
 	EventToolResult     EventType = "tool_result" // a call was settled
+	EventApproval       EventType = "approval"    // calls were put to a person, decided, expired, withdrawn
+	EventQuestion       EventType = "question"    // a question was put to a person, answered, expired, withdrawn
+	EventPlan           EventType = "plan"        // the agent's plan has changed
 	EventStreamReset    EventType = "stream_reset"
 	EventErased         EventType = "erased"
 )

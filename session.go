@@ -60,18 +60,20 @@ type User struct {
 
 // Session is one thread of messages in a workspace (spec 2.1).
 type Session struct {
-	ID           ID           `json:"id"`
-	WorkspaceID  ID           `json:"workspace_id"`
-	UserID       ID           `json:"user_id"` // the owner
-	Agent        string       `json:"agent"`
-	Name         string       `json:"name"`
-	Type         SessionType  `json:"type"`
-	Provider     string       `json:"provider_id"`
-	Model        string       `json:"model"`
-	State        SessionState `json:"state"`
-	EndReason    SessionEnd   `json:"end_reason,omitempty"`
-	CreatedAt    time.Time    `json:"created_at"`
-	LastActivity time.Time    `json:"last_activity"`
+	ID          ID           `json:"id"`
+	WorkspaceID ID           `json:"workspace_id"`
+	UserID      ID           `json:"user_id"` // the owner
+	Agent       string       `json:"agent"`
+	Name        string       `json:"name"`
+	Type        SessionType  `json:"type"`
+	Provider    string       `json:"provider_id"`
+	Model       string       `json:"model"`
+	State       SessionState `json:"state"`
+	// RequireValidation has every call of the session asked about (decision 49).
+	RequireValidation bool       `json:"require_validation,omitempty"`
+	EndReason         SessionEnd `json:"end_reason,omitempty"`
+	CreatedAt         time.Time  `json:"created_at"`
+	LastActivity      time.Time  `json:"last_activity"`
 	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
 	Epoch int64 `json:"epoch"`
 }

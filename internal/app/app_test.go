@@ -113,7 +113,7 @@ func TestActionsAsk(t *testing.T) {
 	t.Run("deny and go on", func(t *testing.T) {
 		m := newModel(t, says("", write), says("I was not allowed."))
 		b := newBed(t, m)
-		expect(t, b.run(approval.Policy{}), regie.EndAnswered, "NOT_RUN DENIED")
+		expect(t, b.run(approval.Policy{OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED")
 		if !strings.Contains(m.last(), "APPROVAL_NEEDED") {
 			t.Error("the model is not told why")
 		}
@@ -127,7 +127,7 @@ func TestActionsAsk(t *testing.T) {
 	})
 	t.Run("another tool is allowed", func(t *testing.T) {
 		m := newModel(t, says("", write), says("no"))
-		expect(t, newBed(t, m).run(approval.Policy{Allow: []string{"shell.*"}}), regie.EndAnswered, "NOT_RUN DENIED")
+		expect(t, newBed(t, m).run(approval.Policy{Allow: []string{"shell.*"}, OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED")
 	})
 }
 

@@ -155,6 +155,31 @@ func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
 	return engine.Wait(ctx, round)
 }
 
+// Stop implements dispatch.Control.
+func (c *Conn) Stop(ctx context.Context, session regie.ID) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Stop(ctx, session) })
+}
+
+// CloseSession implements dispatch.Control.
+func (c *Conn) CloseSession(ctx context.Context, session regie.ID) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.CloseSession(ctx, session) })
+}
+
+// Inbox implements dispatch.Control.
+func (c *Conn) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Inbox, error) { return control.Inbox(ctx, filter) })
+}
+
+// Decide implements dispatch.Control. The request's id makes asking again harmless.
+func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) { return control.Decide(ctx, in) })
+}
+
+// Answer implements dispatch.Control, as Decide.
+func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) { return control.Answer(ctx, in) })
+}
+
 // Get implements dispatch.Control.
 func (c *Conn) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	return on(ctx, c, func(control dispatch.Control) (store.RoundView, error) { return control.Get(ctx, round) })

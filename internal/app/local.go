@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/prompt"
@@ -37,6 +38,7 @@ type local struct {
 	owner      regie.ID
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels
+	asks       []approval.Level
 }
 
 // Submit implements dispatch.Control.
@@ -57,11 +59,14 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	if err != nil {
 		return dispatch.Run{}, err
 	}
+	if run, answered, err := l.answerByMessage(ctx, &in); answered || err != nil {
+		return run, err
+	}
 	accepted, err := l.dispatcher.Submit(ctx, store.Submission{
-		SessionID: in.SessionID,
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(in.Text), Type: regie.SessionChat,
-			Provider: in.Provider, Model: in.Model,
+			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
@@ -74,6 +79,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	})
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
+		Pending: accepted.Pending,
 	}, err
 }
 
@@ -90,14 +96,21 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	case !filepath.IsAbs(in.Root):
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case l.readOnly:
-		return regie.Errorf(regie.CodeConflict, "this engine runs nothing")
+		return errRunsNothing
 	case !in.Settings.IsZero() && in.Settings != l.config.Fingerprint():
 		return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
+	}
+	switch in.WhenBusy {
+	case "", store.Queue, store.Steer, store.Reject:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of a message in a busy session: use queue, steer or reject", string(in.WhenBusy))
 	}
 	// What is stored must be what any database and any API takes.
 	in.Text = strings.ReplaceAll(strings.ToValidUTF8(in.Text, "\uFFFD"), "\x00", "\uFFFD")
 	return in.Policy.Validate()
 }
+
+var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
 
 // serves says why a stored round cannot go on with this engine's settings, or nil. It stays as it is for an engine that can.
 func (l *local) serves(round regie.Round) error {

@@ -17,6 +17,13 @@ type Control interface {
 	Interrupt(ctx context.Context, round regie.ID) error
 	Pause(ctx context.Context, round regie.ID) error
 	Resume(ctx context.Context, round regie.ID) error
+	// Stop ends whatever runs in a session and closes it as cancelled; Close closes an idle chat, which a message opens again.
+	Stop(ctx context.Context, session regie.ID) error
+	CloseSession(ctx context.Context, session regie.ID) error
+	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
+	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
+	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
 	// Get returns a round with everything that happened in it.
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	// List returns the newest rounds of the workspace at root, or of all for "".
@@ -43,6 +50,10 @@ type RunRequest struct {
 	Policy   approval.Policy `json:"policy"`
 	// Limits lowers the defaults of spec 3.2 where a field is not zero.
 	Limits regie.Limits `json:"limits"`
+	// WhenBusy says what becomes of the message while a round of the session is open (decision 10).
+	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
+	// RequireValidation has every call of a new session asked about (decision 49).
+	RequireValidation bool `json:"require_validation,omitempty"`
 }
 
 // Run is the answer to a RunRequest.
@@ -52,4 +63,28 @@ type Run struct {
 	MessageID regie.ID `json:"message_id"`
 	Seq       int64    `json:"seq"`
 	Duplicate bool     `json:"duplicate,omitempty"`
+	// Pending says that the message waits for its place in the thread of the open round RoundID (decision 10).
+	Pending bool `json:"pending,omitempty"`
+	// Answered says that the message was taken as the answer to the question that the round waited for.
+	Answered bool `json:"answered,omitempty"`
+}
+
+// DecideRequest is a person's word on calls of one approval (spec 4.4).
+type DecideRequest struct {
+	ApprovalID regie.ID `json:"approval_id"`
+	// Request is the answer's own id: saying it again adds nothing.
+	Request   string           `json:"request_id"`
+	Decisions []regie.Decision `json:"decisions"`
+	By        string           `json:"by"`
+	// StoreOnly leaves going on to the next engine.
+	StoreOnly bool `json:"store_only,omitempty"`
+}
+
+// AnswerRequest is a person's answer to a question (spec 4.5).
+type AnswerRequest struct {
+	QuestionID regie.ID            `json:"question_id"`
+	Request    string              `json:"request_id"`
+	Reply      regie.QuestionReply `json:"reply"`
+	By         string              `json:"by"`
+	StoreOnly  bool                `json:"store_only,omitempty"`
 }

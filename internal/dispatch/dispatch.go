@@ -20,6 +20,10 @@ type Store interface {
 	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
 	Resume(ctx context.Context, round regie.ID) error
 	Orphans(ctx context.Context) ([]store.Orphan, error)
+	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
+	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
+	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
+	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
@@ -41,6 +45,8 @@ type Dispatcher struct {
 	running map[regie.ID]*holding // by round
 	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
+	kick    chan struct{} // holds one token at most
+	closing chan struct{} // closed once nothing more is started
 }
 
 // holding is a round that runs here, or is about to. Its contexts are those of engine.Run.
@@ -51,6 +57,7 @@ type holding struct {
 	soften context.CancelCauseFunc
 	done   chan struct{}
 	err    error
+	again  bool // somebody answered or wrote meanwhile: look once more after letting go
 }
 
 // closeGrace is what actions that run may still take when the process ends (decision 6).
@@ -61,13 +68,17 @@ const closeGrace = 5 * time.Second
 func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
 		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
+		kick: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
 
-// Start resumes every orphan (decision 25) and returns their rounds. It is called once, under the engine lock.
+// Start resumes every orphan (decision 25) and returns their rounds, and begins to watch the deadlines of waits. It is called once,
+// under the engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
+	d.wg.Add(1)
+	go d.clock()
 	orphans, err := d.store.Orphans(ctx)
 	if err != nil {
 		return nil, err
@@ -93,9 +104,15 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	}
 	fault.Point(fault.SubmitBefore)
 	accepted, err := d.store.Submit(ctx, in)
-	if err != nil || accepted.Duplicate {
+	if err != nil || accepted.Duplicate || accepted.Pending {
 		d.drop(in.Round.ID, h)
+	}
+	switch {
+	case err != nil || accepted.Duplicate:
 		return accepted, err
+	case accepted.Pending:
+		d.tryWakeUp(ctx, accepted.RoundID)
+		return accepted, nil
 	}
 	fault.Point(fault.SubmitAfter)
 	claimed := store.Claimed{
@@ -193,7 +210,8 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	delete(d.failed, session)
 	d.mu.Unlock()
 	go func() {
-		h.err = d.engine.Run(h.ctx, h.steps, claimed)
+		var next regie.ID
+		next, h.err = d.engine.Run(h.ctx, h.steps, claimed)
 		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
 			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(h.err)), "error", h.err)
 			d.mu.Lock()
@@ -205,7 +223,51 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
 			d.end(id, stopped.Word)
 		}
+		d.follow(session, next, h)
+		d.wound()
 	}()
+}
+
+// follow goes on with what waited for a round to end or to park: the next round, which messages started, or the same one, where somebody
+// answered while it was letting go.
+func (d *Dispatcher) follow(session, next regie.ID, h *holding) {
+	d.mu.Lock()
+	again := h.again
+	d.mu.Unlock()
+	ctx := context.WithoutCancel(d.base)
+	if next.IsZero() && again && h.err == nil {
+		next, _ = d.store.OpenRound(ctx, session)
+	}
+	if !next.IsZero() {
+		d.tryWakeUp(ctx, next)
+	}
+}
+
+// tryWakeUp wakes a round whose news is stored already: where that fails, the next engine does it.
+func (d *Dispatcher) tryWakeUp(ctx context.Context, round regie.ID) {
+	if err := d.wakeUp(ctx, round); err != nil {
+		d.log.Warn("a run waits for the next engine", "round", round.String(), "error", err)
+	}
+}
+
+// wakeUp goes on with a round that waits for nothing any more. Where it is still held here its holder is told to look again once it has
+// let go. A round that waits, is paused or has ended stays as it is.
+func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
+	d.mu.Lock()
+	if h := d.running[round]; h != nil {
+		h.again = true
+		d.mu.Unlock()
+		return nil
+	}
+	d.mu.Unlock()
+	now, err := d.store.Round(ctx, round)
+	if err != nil || now.State != regie.RoundRunning || now.Stop == regie.StopPause {
+		return err
+	}
+	if err := d.resume(ctx, round); err != nil && !errors.Is(err, errHeld) {
+		return err
+	}
+	return nil
 }
 
 // end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
@@ -247,6 +309,11 @@ func (d *Dispatcher) Pause(ctx context.Context, round regie.ID) error {
 	return d.stop(ctx, round, regie.StopPause)
 }
 
+// Stop ends a round like Interrupt and closes its session (decision 6).
+func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopStop)
+}
+
 func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
 	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
 		return err
@@ -285,7 +352,7 @@ func (d *Dispatcher) tell(round regie.ID, word regie.StopRequest) bool {
 // Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
 func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	now, err := d.store.Round(ctx, round)
-	if err != nil || now.State != regie.RoundRunning {
+	if err != nil || now.State == regie.RoundEnded {
 		return err
 	}
 	// A pause may still be on its way through the round: it is obeyed first.
@@ -297,7 +364,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if err := d.serves(now); err != nil {
 		return err
 	}
-	if err := d.store.Resume(ctx, round); err != nil {
+	if err := d.store.Resume(ctx, round); err != nil || now.State == regie.RoundWaiting {
 		return err
 	}
 	if err := d.take(ctx, round); !errors.Is(err, errHeld) {
@@ -319,6 +386,7 @@ func (d *Dispatcher) Close(why error) {
 	d.mu.Lock()
 	if d.ended == nil {
 		d.ended = why
+		close(d.closing)
 	}
 	for _, h := range d.running {
 		h.soften(engine.ErrShutdown)

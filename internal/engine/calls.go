@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,10 @@ func (r *run) runCalls(ctx context.Context) error {
 		call := &r.calls[next]
 		var err error
 		switch {
+		case r.parked:
+			return nil
+		case r.role(call) == regie.RoleComplete && call.State != regie.CallAwaitingApproval:
+			r.complete(call)
 		case call.State == regie.CallStarted && r.resumed:
 			fault.Point(fault.RecoverBefore)
 			r.recoverCall(call)
@@ -36,6 +41,8 @@ func (r *run) runCalls(ctx context.Context) error {
 		case call.State == regie.CallStarted:
 			r.runAction(call)
 			r.unsaved = append(r.unsaved, next)
+		case r.mustWait(r.calls, next):
+			err = r.wait(ctx)
 		case call.Kind == regie.KindQuery:
 			// A result of an action is safe before anything else runs.
 			if err = r.saveActions(); err == nil {
@@ -50,13 +57,19 @@ func (r *run) runCalls(ctx context.Context) error {
 	}
 }
 
+// nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes last (decision 13).
 func (r *run) nextOpen() int {
+	last := -1
 	for i := range r.calls {
-		if !r.calls[i].State.Settled() {
+		switch {
+		case r.calls[i].State.Settled():
+		case r.role(&r.calls[i]) != regie.RoleComplete:
 			return i
+		case last < 0:
+			last = i
 		}
 	}
-	return -1
+	return last
 }
 
 // startAction commits the results in hand with the intent of the next action.
@@ -65,7 +78,10 @@ func (r *run) startAction(ctx context.Context) error {
 		r.skipAfterUnknown()
 		return nil
 	}
-	open := openCalls(r.calls)
+	if err := r.readRules(); err != nil {
+		return err
+	}
+	open, before := openCalls(r.calls), slices.Clone(r.calls)
 	started, err := r.startNext(ctx, r.calls)
 	if err != nil {
 		return err
@@ -86,10 +102,9 @@ func (r *run) startAction(ctx context.Context) error {
 		return r.resultFirst(started)
 	}
 	fault.Point(fault.IntentBefore)
-	before := *started
-	before.State, before.Intent, before.StartedAt, before.Attempts = regie.CallProposed, nil, time.Time{}, before.Attempts-1
 	if err := r.commitCalls(started); err != nil {
-		*started = before // the store refused the intent: nothing has started
+		// The store refused the intent: nothing has started.
+		started.State, started.Intent, started.StartedAt, started.Attempts = before[started.Ordinal].State, nil, time.Time{}, started.Attempts-1
 		return err
 	}
 	fault.Point(fault.IntentAfter)
@@ -113,7 +128,9 @@ func (r *run) resultFirst(started *regie.Call) error {
 
 // commitCalls stores the results in hand and, where one is given, the intent of the next action.
 func (r *run) commitCalls(start *regie.Call) error {
-	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Start: start})
+	_, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Start: start, Plan: r.newPlan(r.unsaved),
+	})
 	if err == nil {
 		r.unsaved, r.resumed = r.unsaved[:0], false
 	}
@@ -170,7 +187,7 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 func (r *run) runQueries(ctx context.Context, first int) {
 	last := first
 	for parallelSafe(r, first) && last+1 < len(r.calls) && r.calls[last+1].State == regie.CallProposed &&
-		r.calls[last+1].Kind == regie.KindQuery && parallelSafe(r, last+1) {
+		r.calls[last+1].Kind == regie.KindQuery && parallelSafe(r, last+1) && r.role(&r.calls[last+1]) == "" {
 		last++
 	}
 	if first == last {
@@ -251,21 +268,34 @@ func (r *run) suspend(ctx context.Context) error {
 func (r *run) finishBatch() error {
 	message, advance := r.closing(r.calls, r.round.Counters)
 	fault.Point(fault.SettledBefore)
-	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &advance,
+	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &advance, Plan: r.newPlan(r.unsaved),
 	})
 	if err != nil {
 		return err
 	}
 	fault.Point(fault.SettledAfter)
 	r.unsaved, r.resumed = r.unsaved[:0], false
-	r.closeBatch(message)
-	return r.moved(nil, advance)
+	r.closeBatch(message, out)
+	return r.moved(out, nil, advance)
 }
 
 // closing is what follows a settled batch: back to the model, or the end at a limit.
 func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
 	counters, limit := afterBatch(counters, r.round.Limits, calls)
+	switch v := r.conclude(calls); {
+	case v.completed:
+		return r.results(calls, ""), r.ended(counters, regie.EndCompleted, "")
+	case v.refused != "":
+		message := r.system(v.refused, v.why)
+		message.System.CallIDs = ids(calls)
+		if v.ends {
+			return message, r.ended(counters, regie.EndDenied, v.why)
+		}
+		if limit == "" {
+			return message, r.nextModel(counters)
+		}
+	}
 	if limit != "" {
 		message := r.system(regie.SystemLimitReached, limitNote(limit, 0))
 		message.System.CallIDs = ids(calls)

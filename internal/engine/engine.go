@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 
 // Store is what the engine needs of a store: one transition for each step of a round, and the thread.
 type Store interface {
-	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error
-	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error
-	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error
+	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
+	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
+	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
+	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
+	Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error)
 	Release(ctx context.Context, fence store.Fence) error
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
@@ -37,6 +40,10 @@ type Config struct {
 	Attempts int
 	// Backoff says how long to wait before a try, from the second on; nil means exponential with jitter from 500 ms.
 	Backoff func(try int, wish time.Duration) time.Duration
+	// Levels are what the app and the workspace want asked about (spec 4.4); nil means that actions ask.
+	Levels []approval.Level
+	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
+	ApprovalTTL, QuestionTTL time.Duration
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 }
@@ -57,10 +64,27 @@ func New(cfg Config) *Engine {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 3
 	}
+	if cfg.Levels == nil {
+		cfg.Levels = []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}}
+	}
+	if cfg.ApprovalTTL == 0 {
+		cfg.ApprovalTTL = 24 * time.Hour
+	}
+	if cfg.QuestionTTL == 0 {
+		cfg.QuestionTTL = 7 * 24 * time.Hour
+	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
 	}
 	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}}
+}
+
+// levels are those of the configuration and of the session.
+func (c *Config) levels(session regie.Session) []approval.Level {
+	if !session.RequireValidation {
+		return c.Levels
+	}
+	return append(slices.Clone(c.Levels), approval.Level{Source: regie.SourceSession, RequireValidation: true})
 }
 
 // Stopped is the cause with which a running round's context is cancelled when a person stops it. The word is stored before.
@@ -76,21 +100,23 @@ var ErrShutdown = errors.New("the process is shutting down")
 // ends what can be asked again and starts nothing more (a pause, a shutdown); ctx, from which steps descends, also cuts the action that
 // runs (an interrupt, a shutdown that has waited long enough). Run returns nil where the round ended or was paused, the cause of a
 // cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
-// configuration; the round stays as it is stored.
-func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) error {
+// configuration; the round stays as it is stored. next is the round that messages started which had waited for the end of this one; it
+// is whoever's to claim.
+func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (next regie.ID, err error) {
 	r := &run{
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
 		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
 		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
+		reviews: claimed.Reviews, questioned: claimed.Asked, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{},
 	}
 	if err := r.readPolicy(); err != nil {
-		return err
+		return next, err
 	}
-	err := r.loop(steps)
+	err = r.loop(steps)
 	if errors.Is(err, ErrShutdown) {
 		r.handOver()
 	}
-	return err
+	return r.next, err
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.
@@ -115,4 +141,12 @@ type run struct {
 	// unsaved are the calls of the batch that are settled here and not yet stored.
 	unsaved []int
 	parked  bool // released without having ended
+	next    regie.ID
+
+	// What people are asked and have answered about the batch (ask.go).
+	rules      []regie.Rule
+	reviews    map[regie.ID]regie.Review       // by call: the latest
+	questioned map[regie.ID]bool               // the calls whose question was put to a person
+	judged     map[regie.ID]approval.Judgement // of the calls that are to be put to a person
+	fresh      map[regie.ID]bool               // the calls that were judged with the reply, under the rules of that moment
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -73,7 +74,7 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 // lostAttempt books the model call that a dead process may have sent: its outcome will never be known, its price may be due
 // (decisions 25 and 28).
 func (r *run) lostAttempt() error {
-	err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
 		Attempt: r.attempt(regie.CodeProviderBroken, "the process ended while the model was being asked"),
 		Retry:   &store.Open{Number: r.exchange.Number, Reason: r.exchange.Reason},
 	})
@@ -98,7 +99,7 @@ func (r *run) failedAttempt(failed *provider.Error, took time.Duration) regie.At
 }
 
 func (r *run) tryAgain(failed *provider.Error, took time.Duration) error {
-	err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
 		Attempt: r.failedAttempt(failed, took), Retry: &store.Open{Number: r.exchange.Number, Reason: r.exchange.Reason},
 	})
 	if err == nil {
@@ -112,8 +113,8 @@ func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 	message := r.system(regie.SystemNetworkError, failed.Message)
 	message.ExcludeFromPrompt = true
 	end := r.ended(r.round.Counters, regie.EndProviderError, failed.Message)
-	err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end})
-	return r.moved(err, end)
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end})
+	return r.moved(out, err, end)
 }
 
 // accept stores a reply: the answer, or calls with the intent of the first action (decision 4).
@@ -124,6 +125,11 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	exchange.Usage, exchange.StopReason = reply.Usage, reply.StopReason
 	exchange.FirstByteUS, exchange.ModelUS = reply.FirstByte.Microseconds(), took.Microseconds()
 	exchange.Money.Known = r.thread.local
+	if slices.ContainsFunc(reply.Parts, func(p provider.Part) bool { return p.Type == regie.PartCall }) {
+		if err := r.readRules(); err != nil {
+			return err
+		}
+	}
 	message, calls := r.plan(reply)
 	if len(calls) == 0 {
 		return r.answer(ctx, message, exchange)
@@ -133,7 +139,11 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 		return err
 	}
 	in.Exchange = exchange
-	if err := r.cfg.Store.AppendReply(r.commit, r.fence, in); err != nil {
+	if in.Ask != nil {
+		fault.Point(fault.AskBefore)
+	}
+	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, in)
+	if err != nil {
 		if regie.CodeOf(err) != regie.CodeStopRequested {
 			return err
 		}
@@ -144,11 +154,12 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 		return r.accept(ctx, reply, took)
 	}
 	fault.Point(fault.ReplyAfter)
-	r.reply, r.calls = &in.Message, calls
+	r.reply, r.calls, r.parked = &in.Message, calls, out.Parked
+	r.remember(in.Ask)
 	if in.Results != nil {
-		r.closeBatch(in.Results)
+		r.closeBatch(in.Results, out)
 	}
-	return r.moved(nil, in.Advance)
+	return r.moved(out, nil, in.Advance)
 }
 
 // reaction decides what becomes of a reply's calls: refused as a whole, or the first of them started.
@@ -173,7 +184,7 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 	default:
 		// After a pause or a shutdown nothing new starts; whoever goes on with the round starts it.
 		if word == "" && cancelled == nil {
-			if _, err := r.startNext(ctx, calls); err != nil {
+			if err := r.begin(ctx, &in); err != nil {
 				return in, err
 			}
 		}
@@ -186,6 +197,42 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 	return in, nil
 }
 
+// begin takes the first step of a batch together with its reply: the first action starts, or people are asked and the round lets go.
+func (r *run) begin(ctx context.Context, in *store.Reply) error {
+	ask, err := r.asked(ctx, in.Calls)
+	if err != nil {
+		return nil //nolint:nilerr // stopped while asking: nothing was put to anybody
+	}
+	in.Ask = ask
+	for i := range in.Calls {
+		if !in.Calls[i].State.Settled() {
+			in.Park = ask != nil && r.mustWait(in.Calls, i)
+			break
+		}
+	}
+	if in.Park {
+		return nil
+	}
+	_, err = r.startNext(ctx, in.Calls)
+	return err
+}
+
+// remember notes what was put to people.
+func (r *run) remember(ask *store.Asked) {
+	r.reviews, r.questioned = map[regie.ID]regie.Review{}, map[regie.ID]bool{}
+	if ask == nil {
+		return
+	}
+	if ask.Approval != nil {
+		for _, review := range ask.Approval.Reviews {
+			r.reviews[review.CallID] = review
+		}
+	}
+	for i := range ask.Questions {
+		r.questioned[ask.Questions[i].CallID] = true
+	}
+}
+
 // answer stores a reply without calls: it ends the round.
 func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.Exchange) error {
 	counters, _ := afterReply(r.round.Counters, r.round.Limits, nil)
@@ -194,11 +241,11 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 		end = r.ended(counters, endOf(word), "")
 	}
 	fault.Point(fault.EndBefore)
-	err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{Message: message, Exchange: exchange, Advance: end})
+	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{Message: message, Exchange: exchange, Advance: end})
 	if err == nil {
 		fault.Point(fault.EndAfter)
 	}
-	return r.moved(err, end)
+	return r.moved(out, err, end)
 }
 
 func limitNote(limit string, calls int) string {
@@ -217,10 +264,11 @@ func (r *run) ended(counters regie.Counters, reason regie.RoundEnd, note string)
 }
 
 // moved brings the run in line with what was stored.
-func (r *run) moved(err error, to store.Advance) error {
+func (r *run) moved(out store.Outcome, err error, to store.Advance) error {
 	if err != nil {
 		return err
 	}
+	r.next = out.Next
 	r.round.Phase, r.round.Counters = to.Phase, to.Counters
 	if to.Open != nil {
 		r.round.Exchange = to.Open.Number
@@ -229,6 +277,8 @@ func (r *run) moved(err error, to store.Advance) error {
 			Money: regie.Money{Reserved: to.Open.Reserved},
 		}
 		r.reply, r.calls = nil, nil
+		clear(r.judged)
+		clear(r.fresh)
 	}
 	if to.End != nil {
 		r.round.State, r.round.End, r.round.EndNote = regie.RoundEnded, to.End.Reason, to.End.Note

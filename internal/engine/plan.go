@@ -68,10 +68,12 @@ func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used m
 		})
 	case checked.Error != nil:
 		notRun(&call, checked.NotRun, *checked.Error)
-	case approval.Decide(r.policy, call.Tool, call.Kind) != approval.Allow:
-		notRun(&call, regie.NotRunDenied, regie.CallError{
-			Code: "APPROVAL_NEEDED", Message: "this action needs a person's approval and nobody can be asked in this run", Hint: "tell the person what you would have done; the run can be started again with this tool allowed",
-		})
+	case checked.Tool.Definition().Role == regie.RoleQuestion && !r.policy.Questions:
+		notRun(&call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed"})
+	default:
+		call.Ask = checked.Asks
+		r.put(&call, r.judge(&call, checked.Tool.Definition()))
+		r.fresh[call.ID] = true
 	}
 	return call
 }
@@ -82,7 +84,7 @@ func (r *run) policyFails(calls []regie.Call) bool {
 		return false
 	}
 	for i := range calls {
-		if calls[i].NotRun == regie.NotRunDenied {
+		if calls[i].NotRun == regie.NotRunDenied && calls[i].Error.Code == "APPROVAL_NEEDED" {
 			return true
 		}
 	}
@@ -97,7 +99,7 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 		if call.State.Settled() {
 			continue
 		}
-		if call.Kind == regie.KindQuery {
+		if call.Kind == regie.KindQuery || r.mustWait(calls, i) {
 			return nil, nil
 		}
 		if call.State == regie.CallStarted {
@@ -108,7 +110,13 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 			notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
 			continue
 		}
-		intent, problem := tool.Prepare(ctx, target, inv)
+		if !r.clear(call, target) {
+			if call.State.Settled() {
+				continue
+			}
+			return nil, nil // it is asked about anew
+		}
+		intent, problem := r.prepare(ctx, target, inv)
 		if ctx.Err() != nil {
 			return nil, nil //nolint:nilerr // stopped while preparing: nothing has started, and the loop sees why
 		}
@@ -122,6 +130,22 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 	return nil, nil
 }
 
+// prepare compares the world with what an approval showed and has the tool record its evidence (decision 20).
+func (r *run) prepare(ctx context.Context, target tool.Tool, inv *tool.Invocation) (json.RawMessage, *regie.CallError) {
+	if err := tool.CheckPreconditions(ctx, target, inv, inv.Preconditions); err != nil {
+		return nil, &regie.CallError{Code: regie.CodeOf(err), Message: err.Error(), Retryable: true, Hint: "look at what is there now and propose the call again"}
+	}
+	return tool.Prepare(ctx, target, inv)
+}
+
+// executable returns the arguments that a call runs with: the edited ones, or what the model wrote.
+func (r *run) executable(call *regie.Call) json.RawMessage {
+	if len(call.Executed) > 0 {
+		return call.Executed
+	}
+	return r.cfg.Tools.Executable(call.Tool, call.Arguments)
+}
+
 // invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is not the one that was judged
 // (decision 20).
 func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
@@ -129,16 +153,14 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	if !ok || definition != call.Definition {
 		return nil, nil
 	}
-	arguments := json.RawMessage(call.Arguments)
-	if len(call.Executed) > 0 {
-		arguments = call.Executed
+	inv := &tool.Invocation{
+		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
+		Keep: r.cfg.Store.PutBlob,
 	}
-	if len(arguments) == 0 {
-		arguments = json.RawMessage("{}")
+	if call.State == regie.CallApproved {
+		inv.Preconditions = r.reviews[call.ID].Preview.Preconditions
 	}
-	return target, &tool.Invocation{
-		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: arguments, Intent: call.Intent,
-	}
+	return target, inv
 }
 
 // refuse settles every open call of a batch without running it.

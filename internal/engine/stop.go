@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -42,12 +44,15 @@ func (r *run) endEarly(reason regie.RoundEnd, note string) error {
 // endInModel ends a round whose model call is open. The call may have been sent: it is booked.
 func (r *run) endInModel(reason regie.RoundEnd, note string) error {
 	end := r.ended(r.round.Counters, reason, note)
-	err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note), Advance: &end})
-	return r.moved(err, end)
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note), Advance: &end})
+	return r.moved(out, err, end)
 }
 
 // endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run.
 func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
+	if err := r.current(); err != nil {
+		return err
+	}
 	unsaved := r.unsaved
 	for i := range r.calls {
 		call := &r.calls[i]
@@ -64,10 +69,32 @@ func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
 	}
 	message := r.results(r.calls, "The run ended here: "+note+".")
 	end := r.ended(r.round.Counters, reason, note)
-	err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
+	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
 		Exchange: r.exchange.Number, Settled: r.pick(unsaved), Message: message, Advance: &end,
 	})
-	return r.moved(err, end)
+	return r.moved(out, err, end)
+}
+
+// current brings the calls in line with what people did meanwhile: answers, and what a stopping word withdrew. Results that are here
+// and not stored yet stay.
+func (r *run) current() error {
+	if len(r.reviews) == 0 && len(r.questioned) == 0 {
+		return nil
+	}
+	here := make(map[int]regie.Call, len(r.unsaved))
+	for _, i := range r.unsaved {
+		here[i] = r.calls[i]
+	}
+	unsaved := slices.Clone(r.unsaved)
+	if err := r.reload(); err != nil {
+		return err
+	}
+	for _, i := range unsaved {
+		if !r.calls[i].State.Settled() {
+			r.calls[i], r.unsaved = here[i], append(r.unsaved, i)
+		}
+	}
+	return nil
 }
 
 // settleStarted finds out about a call that another process started, without performing it: a probe, or UNKNOWN (decision 5). A

@@ -18,6 +18,8 @@ type thread struct {
 	firstSeq, lastSeq int64
 	// callIDs are the provider's call ids of the thread: one that repeats is issued anew (decision 8).
 	callIDs map[string]struct{}
+	// unknown are the signatures of calls whose outcome nobody knows yet (decision 5).
+	unknown map[regie.Hash]bool
 }
 
 // unusableModel says that the round's provider is not configured here, or cannot serve what is asked of it.
@@ -47,12 +49,12 @@ func (r *run) warm(ctx context.Context) error {
 		return err
 	}
 	conversation, err := model.Open(provider.Head{
-		Model: r.round.Model, Level1: level1, Level2: level2, Tools: declared(r.cfg.Tools), MaxOutput: r.cfg.MaxOutput, ParallelCalls: true,
+		Model: r.round.Model, Level1: level1, Level2: level2, Tools: declared(r.cfg.Tools, r.policy.Questions), MaxOutput: r.cfg.MaxOutput, ParallelCalls: true,
 	})
 	if err != nil {
 		return unusableModel{err}
 	}
-	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}}
+	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}, unknown: map[regie.Hash]bool{}}
 	if r.known != nil {
 		r.replay(*r.known)
 		r.known = nil
@@ -134,24 +136,33 @@ func (r *run) appendMessage(m *regie.Message, calls []regie.Call) {
 func (r *run) rememberIDs(calls []regie.Call) {
 	for i := range calls {
 		r.thread.callIDs[calls[i].ProviderCallID] = struct{}{}
+		if calls[i].State == regie.CallUnknown {
+			r.thread.unknown[calls[i].Signature] = true
+		}
 	}
 }
 
-// closeBatch adds a settled batch: the reply with its calls, then the message with their results.
-func (r *run) closeBatch(results *regie.Message) {
+// closeBatch adds a settled batch: the reply with its calls, the message with their results, and what steered the round meanwhile.
+func (r *run) closeBatch(results *regie.Message, out store.Outcome) {
 	if r.thread.conversation == nil {
 		return // nothing was asked yet in this process; warm will read the batch from the store
 	}
 	r.appendMessage(r.reply, r.calls)
 	r.appendMessage(results, r.calls)
+	for i := range out.Admitted {
+		r.appendMessage(&out.Admitted[i], nil)
+	}
 }
 
-// declared turns the registry into what the model is told, always in the same order.
-func declared(tools *tool.Registry) []provider.Tool {
-	definitions := tools.Definitions()
-	out := make([]provider.Tool, len(definitions))
-	for i, d := range definitions {
-		out[i] = provider.Tool{Name: tool.WireName(d.Name), Description: d.Description, Parameters: d.Parameters}
+// declared turns the registry into what the model is told, always in the same order. Without anybody to answer no question is offered
+// (decision 37).
+func declared(tools *tool.Registry, questions bool) []provider.Tool {
+	out := make([]provider.Tool, 0, len(tools.Declared()))
+	for _, d := range tools.Declared() {
+		if d.Role == regie.RoleQuestion && !questions {
+			continue
+		}
+		out = append(out, provider.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters})
 	}
 	return out
 }

@@ -20,6 +20,10 @@ const (
 	SettledAfter  = "settled-after"  // after it
 	RecoverBefore = "recover-before" // before a started call is recovered
 	RecoverAfter  = "recover-after"  // after, before its result is stored
+	DecideBefore  = "decide-before"  // a person's answer, before its commit
+	DecideAfter   = "decide-after"   // after it, before the round goes on
+	AskBefore     = "ask-before"     // before people are asked and the round lets go
+	AskAfter      = "ask-after"      // after it
 	EndBefore     = "end-before"     // before the answer is committed
 	EndAfter      = "end-after"      // after it
 )
@@ -28,7 +32,8 @@ const (
 func Points() []string {
 	return []string{
 		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter, IntentBefore, IntentAfter, EffectAfter,
-		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, EndBefore, EndAfter,
+		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
+		AskBefore, AskAfter, EndBefore, EndAfter,
 	}
 }
 

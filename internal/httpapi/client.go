@@ -54,6 +54,44 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
 }
 
+// Stop implements dispatch.Control.
+func (c *Client) Stop(ctx context.Context, session regie.ID) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil, nil)
+}
+
+// CloseSession implements dispatch.Control.
+func (c *Client) CloseSession(ctx context.Context, session regie.ID) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/close", nil, nil)
+}
+
+// Inbox implements dispatch.Control.
+func (c *Client) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
+	query := url.Values{"root": {filter.Root}}
+	if !filter.SessionID.IsZero() {
+		query.Set("session", filter.SessionID.String())
+	}
+	if !filter.ID.IsZero() {
+		query.Set("id", filter.ID.String())
+	}
+	var inbox store.Inbox
+	err := c.call(ctx, http.MethodGet, "/api/v1/inbox?"+query.Encode(), nil, &inbox)
+	return inbox, err
+}
+
+// Decide implements dispatch.Control.
+func (c *Client) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	var out store.Resolved
+	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String(), in, &out)
+	return out, err
+}
+
+// Answer implements dispatch.Control.
+func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	var out store.Resolved
+	err := c.call(ctx, http.MethodPost, "/api/v1/questions/"+in.QuestionID.String(), in, &out)
+	return out, err
+}
+
 // Get implements dispatch.Control.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	var view store.RoundView

@@ -29,6 +29,10 @@ func Handler(control dispatch.Control, translate Translate) http.Handler {
 	mux.HandleFunc("GET /api/v1/rounds/{id}", s.get)
 	mux.HandleFunc("POST /api/v1/rounds/{id}/{word}", s.word)
 	mux.HandleFunc("GET /api/v1/sessions/{id}/events", s.events)
+	mux.HandleFunc("POST /api/v1/sessions/{id}/{word}", s.sessionWord)
+	mux.HandleFunc("GET /api/v1/inbox", s.inbox)
+	mux.HandleFunc("POST /api/v1/approvals/{id}", s.decide)
+	mux.HandleFunc("POST /api/v1/questions/{id}", s.reply)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
@@ -184,11 +188,15 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // status is the one place that maps codes to HTTP.
 func status(code regie.Code) int {
 	switch code {
-	case regie.CodeBadID, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodePathInvalid, regie.CodePathOutside:
+	case regie.CodeBadID, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadArguments, regie.CodePathInvalid, regie.CodePathOutside:
 		return http.StatusBadRequest
 	case regie.CodeNotFound, regie.CodeFileNotFound:
 		return http.StatusNotFound
-	case regie.CodeConflict, regie.CodeStale, regie.CodeStopRequested, regie.CodeLocked:
+	case regie.CodeExpired:
+		return http.StatusGone
+	case regie.CodeForbidden:
+		return http.StatusForbidden
+	case regie.CodeConflict, regie.CodeRoundInProgress, regie.CodeStale, regie.CodeStopRequested, regie.CodeLocked:
 		return http.StatusConflict
 	case regie.CodeNoModel:
 		return http.StatusUnprocessableEntity

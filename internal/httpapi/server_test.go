@@ -26,6 +26,28 @@ func (*refusing) Resume(context.Context, regie.ID) error {
 	return regie.Errorf(regie.CodeStale, "another process has taken this session over")
 }
 
+func (*refusing) Stop(context.Context, regie.ID) error { return nil }
+func (*refusing) CloseSession(context.Context, regie.ID) error {
+	return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
+}
+
+func (*refusing) Inbox(context.Context, store.InboxFilter) (store.Inbox, error) {
+	return store.Inbox{}, nil
+}
+
+func (r *refusing) Decide(_ context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	if len(in.Decisions) == 0 {
+		return store.Resolved{}, regie.Errorf(regie.CodeExpired, "the approval has expired")
+	}
+	r.submitted++
+	return store.Resolved{}, nil
+}
+
+func (r *refusing) Answer(context.Context, dispatch.AnswerRequest) (store.Resolved, error) {
+	r.submitted++
+	return store.Resolved{}, nil
+}
+
 func (*refusing) Get(_ context.Context, id regie.ID) (store.RoundView, error) {
 	return store.RoundView{}, regie.Errorf(regie.CodeNotFound, "there is no round %s here", id)
 }
@@ -62,6 +84,15 @@ func TestBadInput(t *testing.T) {
 		"bad limit":        {"GET", "/api/v1/rounds?limit=-1", "", 400, regie.CodeBadRequest},
 		"bad after":        {"GET", "/api/v1/sessions/" + id + "/events?after=x", "", 400, regie.CodeBadRequest},
 		"unknown session":  {"GET", "/api/v1/sessions/" + id + "/events", "", 404, regie.CodeNotFound},
+		"busy session":     {"POST", "/api/v1/sessions/" + id + "/close", "", 409, regie.CodeRoundInProgress},
+		"session's word":   {"POST", "/api/v1/sessions/" + id + "/explode", "", 404, regie.CodeNotFound},
+		"bad filter":       {"GET", "/api/v1/inbox?session=x", "", 400, regie.CodeBadID},
+		"expired approval": {"POST", "/api/v1/approvals/" + id, `{"request_id":"r"}`, 410, regie.CodeExpired},
+		"Approved":         {"POST", "/api/v1/approvals/" + id, `{"Decisions":[]}`, 400, regie.CodeBadRequest},
+		"two decisions":    {"POST", "/api/v1/approvals/" + id, `{"decisions":[],"decisions":[{"decision":"allow"}]}`, 400, regie.CodeBadRequest},
+		"other approval":   {"POST", "/api/v1/approvals/" + id, `{"approval_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"other question":   {"POST", "/api/v1/questions/" + id, `{"question_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"bad question":     {"POST", "/api/v1/questions/x", `{}`, 400, regie.CodeBadID},
 		"unknown path":     {"GET", "/api/v2/anything", "", 404, regie.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

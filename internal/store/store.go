@@ -4,6 +4,7 @@
 package store
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -50,6 +51,7 @@ type Submission struct {
 	Round     regie.Round // ID, Reason, Limits, Agent, Provider, Model, TraceID, Policy, Level1, Level2 are read
 	Reserved  int64       // for the first model call
 	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
+	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
 }
 
 // Accepted is the answer to a Submission.
@@ -61,6 +63,10 @@ type Accepted struct {
 	Fence     Fence // set where the submission claimed the round
 	// Created says that the submission made the session: the message is all that is in it.
 	Created bool
+	// Pending says that a round is open, RoundID: the message waits for its place in the thread (decision 10).
+	Pending bool
+	// Ready says that the open round waits for nothing any more, as of Resolved.
+	Ready bool
 }
 
 // Claimed is all that a holder needs to go on with a round from where it stands.
@@ -75,6 +81,10 @@ type Claimed struct {
 	Calls []regie.Call
 	// Resumed says that another process held the round before: what is open may have been sent or started.
 	Resumed bool
+	// Reviews are those of the current exchange's calls that a person was asked about, the latest of each.
+	Reviews map[regie.ID]regie.Review
+	// Asked are those calls that put a question to a person.
+	Asked map[regie.ID]bool
 	// Thread is the session's whole thread where the claimer knows it; nil has it read from the store.
 	Thread *Thread
 }
@@ -86,6 +96,8 @@ type Reply struct {
 	Calls []regie.Call
 	// Results closes the batch where nothing is left to run.
 	Results  *regie.Message
+	Ask      *Asked
+	Park     bool           // the round waits, if anything is open
 	Exchange regie.Exchange // Usage, Money, Request, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS are stored
 	Advance  Advance
 }
@@ -93,8 +105,11 @@ type Reply struct {
 // Settle is the transition CommitCalls: results one by one, and what follows them (decision 4).
 type Settle struct {
 	Exchange int
-	Settled  []regie.Call // with their final state, result, duration
-	Start    *regie.Call  // the intent of the next action
+	Settled  []regie.Call    // with their final state, result, duration
+	Start    *regie.Call     // the intent of the next action
+	Plan     json.RawMessage // what the surfaces show as the agent's plan; nil where it has not changed
+	Ask      *Asked
+	Park     bool // the round waits, if anything is open
 	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
 	Message *regie.Message
 	Advance *Advance // nil while the batch goes on

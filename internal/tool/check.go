@@ -30,6 +30,8 @@ type Checked struct {
 	Arguments json.RawMessage
 	// Signature is the hash of the tool and those arguments (decision 8).
 	Signature regie.Hash
+	// Asks says that the model itself asks for a person's check (decision 40).
+	Asks bool
 	// Error says why the call cannot run, with NotRun; both are zero where it can.
 	Error  *regie.CallError
 	NotRun regie.NotRunCode
@@ -48,6 +50,8 @@ func (r *Registry) Check(name, arguments string) Checked {
 		return c
 	}
 	c.Name, c.Tool, c.Definition = e.definition.Name, e.tool, e.hash
+	canonical, c.Asks = e.takeFlag(canonical)
+	c.Arguments = canonical
 	c.Signature = signature(c.Name, canonical)
 	if problem == nil {
 		problem = e.validate(canonical)

@@ -30,6 +30,7 @@ type entry struct {
 	source     *jsonschema.Schema // what schema was resolved from, for the sentences about what does not fit
 	properties []string
 	closed     bool // no other properties are allowed
+	declared   json.RawMessage
 }
 
 // NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for a name that stands twice or is not one, for
@@ -71,13 +72,13 @@ func newEntry(t Tool) (*entry, error) {
 	if err := canonical.Canonicalize(); err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the definition of tool %s is not strict JSON: %v", d.Name, err)
 	}
-	e.hash = regie.HashOf(canonical)
+	e.hash, e.declared = regie.HashOf(canonical), e.declare()
 	return e, nil
 }
 
 // consistent checks what recovery relies on: only what reads is repeated freely, only what can be probed is probed (spec 12.2).
 func consistent(t Tool, d *regie.ToolDefinition) error {
-	_, probes := t.(Prober)
+	probes := SidesOf(t).Prober != nil
 	switch d.Class {
 	case regie.ClassRead, regie.ClassKeyed, regie.ClassVerifiable, regie.ClassOnce, regie.ClassResumable:
 	default:

@@ -48,6 +48,7 @@ type callEvent struct {
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
 	Intent     regie.Hash       `json:"intent,omitzero"`
+	Executed   regie.Hash       `json:"executed,omitzero"` // what a person's edit made of the arguments
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
 	Error      regie.Code       `json:"error,omitempty"`

@@ -49,7 +49,7 @@ func BenchmarkQueryExchange(b *testing.B) {
 			reply.AI.Parts = append(reply.AI.Parts, regie.Part{Type: regie.PartCall, CallID: calls[i].ID, Tool: calls[i].Tool, Arguments: regie.HashOf([]byte(calls[i].Arguments))})
 		}
 		counters := regie.Counters{Total: number}
-		if err := s.AppendReply(ctx, fence, store.Reply{
+		if _, err := s.AppendReply(ctx, fence, store.Reply{
 			Message: reply, Calls: calls, Exchange: regie.Exchange{Number: number}, Advance: store.Advance{Phase: regie.PhaseCalls, Counters: counters},
 		}); err != nil {
 			b.Fatal(err)
@@ -61,7 +61,7 @@ func BenchmarkQueryExchange(b *testing.B) {
 			ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
 			System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{calls[0].ID, calls[1].ID}},
 		}
-		if err := s.CommitCalls(ctx, fence, store.Settle{
+		if _, err := s.CommitCalls(ctx, fence, store.Settle{
 			Exchange: number, Settled: calls, Message: &message,
 			Advance: &store.Advance{Phase: regie.PhaseModel, Counters: counters, Open: &store.Open{Number: number + 1, Reason: regie.ExchangeData}},
 		}); err != nil {

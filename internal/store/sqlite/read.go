@@ -39,8 +39,7 @@ func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, err
 			return err
 		}
 		c.Reply = &reply
-		c.Calls, err = readCalls(ctx, q, callsOfMessage, c.Exchange.ReplyID)
-		return err
+		return readBatch(ctx, q, &c, fence.RoundID, c.Round.Exchange, c.Exchange.ReplyID)
 	})
 	return c, explain(err, FileName)
 }
@@ -142,10 +141,10 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 	var kind, state string
 	var end, root sql.NullString
 	var created, last, made int64
-	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.state, s.end_reason,
+	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason,
 			s.created_at, c.head_at, s.epoch, w.id, w.name, w.root, w.found_by, w.created_at
 		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
-		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &state, &end,
+		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end,
 			&created, &last, &s.Epoch, &w.ID, &w.Name, &root, &w.FoundBy, &made)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("session", id)
@@ -272,7 +271,7 @@ const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.
 
 func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regie.Call, error) {
 	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
-			c.signature, c.definition, c.arguments, c.executed, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
+			c.signature, c.definition, c.arguments, c.executed, c.ask, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
 			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at
 		`+from, args...)
 	if err != nil {
@@ -297,7 +296,7 @@ func scanCall(row scanner) (regie.Call, error) {
 	var proposed int64
 	var started, settled sql.NullInt64
 	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
-		&c.Signature, &c.Definition, &c.Arguments, &executed, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.DuplicateOf, &c.Attempts,
+		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.DuplicateOf, &c.Attempts,
 		&c.Recovered, &c.DurationUS, &proposed, &started, &settled)
 	if err != nil {
 		return c, err

@@ -11,7 +11,7 @@ import (
 
 // AppendReply stores a model's reply with all its calls, the intent of the first action, and what follows (spec 2.3, decision 4).
 // It returns CodeStale for an old epoch and CodeStopRequested where a stopping word came first.
-func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error {
+func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	b.message(&in.Message)
@@ -25,15 +25,18 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 			b.settled(&in.Calls[i])
 		}
 	}
+	b.asked(in.Ask, func(id regie.ID) *regie.Call { return callByID(in.Calls, id) })
 	if in.Results != nil {
 		b.message(in.Results)
 	}
 	b.end(in.Advance.End)
 	if b.err != nil {
-		return b.err
+		return store.Outcome{}, b.err
 	}
-	return s.writer.do(ctx, func(t *tx) error {
-		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls), now); err != nil {
+	var out store.Outcome
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Outcome{}
+		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) || in.Ask != nil || in.Park, now); err != nil {
 			return err
 		}
 		if err := t.repliedExchange(fence, in.Exchange, in.Message.ID, now); err != nil {
@@ -45,8 +48,18 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, &in.Advance, now)
+		return t.follow(fence, follows{ask: in.Ask, park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance, closes: in.Results != nil}, &out, now)
 	})
+	return out, err
+}
+
+func callByID(calls []regie.Call, id regie.ID) *regie.Call {
+	for i := range calls {
+		if calls[i].ID == id {
+			return &calls[i]
+		}
+	}
+	return nil
 }
 
 func starts(calls []regie.Call) bool {
@@ -79,9 +92,9 @@ func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
 const (
-	callColumns = 26
+	callColumns = 27
 	insertCalls = `INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-		signature, definition, arguments, executed, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
+		signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
 		started_at, settled_at) VALUES `
 )
 
@@ -98,7 +111,7 @@ func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
 			settled = now.UnixMicro()
 		}
 		values = append(values, c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
-			string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), string(c.State), null(c.NotRun),
+			string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun),
 			null(string(c.Intent)), result(c), problem, c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), micros(c.StartedAt), settled)
 	}
 	return t.insertMany(insertCalls, callColumns, values)

@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 }
 
 // FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends the round (decision 28).
-func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error {
+func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	if in.Message != nil {
@@ -61,9 +61,11 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		b.end(in.Advance.End)
 	}
 	if b.err != nil {
-		return b.err
+		return store.Outcome{}, b.err
 	}
-	return s.writer.do(ctx, func(t *tx) error {
+	var out store.Outcome
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Outcome{}
 		if in.Advance != nil {
 			money := in.Attempt.Money
 			add := totals{tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Cost, released: money.Reserved}
@@ -79,11 +81,9 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		if err := b.store(t); err != nil {
 			return err
 		}
-		if in.Advance == nil {
-			return nil
-		}
-		return t.follow(fence, in.Advance, now)
+		return t.follow(fence, follows{advance: in.Advance}, &out, now)
 	})
+	return out, err
 }
 
 // resetEvent is the body of stream_reset: what had streamed is void, another attempt begins.
@@ -124,10 +124,6 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 	if err != nil {
 		return regie.ID{}, err
 	}
-	paused, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionPaused})
-	if err != nil {
-		return regie.ID{}, err
-	}
 	err = s.writer.do(ctx, func(t *tx) error {
 		var chain int64
 		var state string
@@ -145,17 +141,23 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 		if _, err := t.exec("UPDATE rounds SET stop_request = ? WHERE id = ?", string(word), round); err != nil {
 			return err
 		}
-		events := []logEvent{asked}
-		if word == regie.StopPause {
-			events = append(events, paused)
-			_, err = t.exec("UPDATE sessions SET state = 'PAUSED', paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
-		} else { // who interrupts a paused round wants it ended, and ending it is work for a holder
-			_, err = t.exec("UPDATE sessions SET state = 'ACTIVE', paused_at = NULL WHERE n = ?", chain)
-		}
-		if err != nil {
+		if _, err := t.appendEvents(session, chain, now, []logEvent{asked}); err != nil {
 			return err
 		}
-		_, err = t.appendEvents(session, chain, now, events)
+		if word == regie.StopPause {
+			if _, err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain); err != nil {
+				return err
+			}
+			return t.derive(session, chain, now)
+		}
+		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a holder.
+		if _, err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
+			return err
+		}
+		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered", now); err != nil {
+			return err
+		}
+		_, err = t.wake(session, chain, round, now)
 		return err
 	})
 	return session, err
@@ -164,10 +166,6 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 // Resume takes a pause back; the round can be claimed again (decision 6). Resuming what is not paused changes nothing.
 func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
-	active, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionActive})
-	if err != nil {
-		return err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		var chain int64
 		var session regie.ID
@@ -182,11 +180,10 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 		if _, err := t.exec("UPDATE rounds SET stop_request = NULL WHERE id = ? AND stop_request = 'PAUSE'", round); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE sessions SET paused_at = NULL, state = 'ACTIVE' WHERE n = ?", chain); err != nil {
+		if _, err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
 			return err
 		}
-		_, err = t.appendEvents(session, chain, now, []logEvent{active})
-		return err
+		return t.derive(session, chain, now)
 	})
 }
 

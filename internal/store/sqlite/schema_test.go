@@ -30,7 +30,7 @@ func TestSchemaRefuses(t *testing.T) {
 	w := storetest.NewWorld(t, open(t, dir))
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
-	if err := w.Store.AppendReply(t.Context(), fence, reply); err != nil {
+	if err := w.AppendReply(fence, reply); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, dir)
@@ -72,10 +72,10 @@ func TestSchemaRefuses(t *testing.T) {
 		})
 	}
 	// A settled call keeps its one result; an UNKNOWN one ends only by evidence (invariants 4 and 5).
-	if err := w.Store.CommitCalls(t.Context(), fence, store.Settle{Exchange: 1, Start: &reply.Calls[1]}); err != nil {
+	if err := w.CommitCalls(fence, store.Settle{Exchange: 1, Start: &reply.Calls[1]}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Store.CommitCalls(t.Context(), fence, half(w, reply)); err != nil {
+	if err := w.CommitCalls(fence, half(w, reply)); err != nil {
 		t.Fatal(err)
 	}
 	for name, query := range map[string]string{
@@ -113,10 +113,10 @@ func TestVerifyFindsTampering(t *testing.T) {
 			w := storetest.NewWorld(t, open(t, dir))
 			fence := w.Start()
 			reply := w.Reply(fence, 1, regie.KindQuery)
-			if err := w.Store.AppendReply(t.Context(), fence, reply); err != nil {
+			if err := w.AppendReply(fence, reply); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Store.CommitCalls(t.Context(), fence, w.Settled(1, reply.Calls)); err != nil {
+			if err := w.CommitCalls(fence, w.Settled(1, reply.Calls)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := raw(t, dir).ExecContext(t.Context(), c.sql); err != nil {
@@ -253,7 +253,7 @@ func TestDiskFull(t *testing.T) {
 	if _, err := s.Submit(t.Context(), big); regie.CodeOf(err) != regie.CodeDiskFull {
 		t.Errorf("got %v (%v)", regie.CodeOf(err), err)
 	}
-	if err := s.AppendReply(t.Context(), fence, w.Reply(fence, 1, regie.KindQuery)); err != nil {
+	if _, err := s.AppendReply(t.Context(), fence, w.Reply(fence, 1, regie.KindQuery)); err != nil {
 		t.Errorf("the store did not go on: %v", err)
 	}
 	if _, _, err := s.Session(t.Context(), big.SessionID); regie.CodeOf(err) != regie.CodeNotFound {

@@ -102,9 +102,9 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 		return false, 0, err
 	}
 	t.heads[chain] = head{mac: mac}
-	_, err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, state, epoch, lease_holder, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, string(state), epoch, null(holder), at.UnixMicro())
+	_, err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
+		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch, null(holder), at.UnixMicro())
 	return err == nil, chain, err
 }
 

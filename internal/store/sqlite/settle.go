@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // CommitCalls stores results and the intent of the next action; with a message it closes the batch and moves the round on
 // (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for a call that has its result already.
-func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error {
+func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	for i := range in.Settled {
@@ -21,6 +22,10 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 	if in.Start != nil {
 		b.started(in.Start)
 	}
+	b.asked(in.Ask, func(id regie.ID) *regie.Call { return &regie.Call{ID: id, Exchange: in.Exchange} })
+	if in.Plan != nil {
+		b.add(regie.EventPlan, planEvent{RoundID: fence.RoundID, Plan: in.Plan})
+	}
 	if in.Message != nil {
 		b.message(in.Message)
 	}
@@ -28,9 +33,11 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 		b.end(in.Advance.End)
 	}
 	if b.err != nil {
-		return b.err
+		return store.Outcome{}, b.err
 	}
-	return s.writer.do(ctx, func(t *tx) error {
+	var out store.Outcome
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Outcome{}
 		if err := t.fenced(fence, in, now); err != nil {
 			return err
 		}
@@ -48,11 +55,15 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 		if err := b.store(t); err != nil {
 			return err
 		}
-		if in.Advance == nil {
-			return nil
-		}
-		return t.follow(fence, in.Advance, now)
+		return t.follow(fence, follows{ask: in.Ask, park: in.Park, exchange: in.Exchange, advance: in.Advance, closes: in.Message != nil}, &out, now)
 	})
+	return out, err
+}
+
+// planEvent is the body of a plan event.
+type planEvent struct {
+	RoundID regie.ID        `json:"round_id"`
+	Plan    json.RawMessage `json:"plan"`
 }
 
 var (
@@ -63,9 +74,9 @@ var (
 // fenced checks that the holder may still write; it changes the round where the batch is closed.
 func (t *tx) fenced(fence store.Fence, in store.Settle, now time.Time) error {
 	if in.Advance != nil {
-		return t.advance(fence, in.Advance, in.Exchange, totals{}, in.Start != nil, now)
+		return t.advance(fence, in.Advance, in.Exchange, totals{}, starting(in), now)
 	}
-	return t.mayWrite(fence, in.Start != nil)
+	return t.mayWrite(fence, starting(in))
 }
 
 func (t *tx) settleCall(c *regie.Call, now time.Time) error {
@@ -138,14 +149,52 @@ func (t *tx) mayWrite(fence store.Fence, starts bool) error {
 	return nil
 }
 
-// follow opens the next exchange or frees the session.
-func (t *tx) follow(fence store.Fence, to *store.Advance, now time.Time) error {
-	if to.Open != nil {
-		return t.openExchange(fence.RoundID, *to.Open, now)
-	}
-	if to.End != nil {
-		_, err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+// starting reports whether a transition starts something, which no stopping word lets pass.
+func starting(in store.Settle) bool { return in.Start != nil || in.Ask != nil || in.Park }
+
+// follows is what comes after the results of a transition.
+type follows struct {
+	ask      *store.Asked
+	park     bool
+	exchange int
+	advance  *store.Advance
+	closes   bool // a message closed the batch
+}
+
+// follow puts questions to people, parks the round, opens the next exchange or frees the session, and admits what waited for that.
+func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
+	if err := t.ask(fence, to.exchange, to.ask, now); err != nil {
 		return err
 	}
-	return nil
+	if to.park {
+		if out.Parked, err = t.park(fence, now); err != nil {
+			return err
+		}
+	}
+	switch {
+	case to.advance == nil:
+		return nil
+	case to.advance.End != nil:
+		if err := t.closeWaits(fence, now); err != nil {
+			return err
+		}
+		return t.afterEnd(fence, to.advance.End, out, now)
+	case to.advance.Open == nil:
+		return nil
+	}
+	if to.closes {
+		if err := t.admitSteering(fence, out, now); err != nil {
+			return err
+		}
+	}
+	return t.openExchange(fence.RoundID, *to.advance.Open, now)
+}
+
+// closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the same transition.
+func (t *tx) closeWaits(fence store.Fence, now time.Time) error {
+	open, err := t.openWaitsOf("w.round_id = ?", fence.RoundID)
+	for _, w := range open {
+		err = errors.Join(err, t.giveUp(w, regie.WaitWithdrawn, regie.NotRunInterrupted, "the run ended", now))
+	}
+	return err
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Submit stores a message and the round that it starts, with the intent of its first model call: one transition (spec 3). With a
-// Holder it also claims the round. It is idempotent by message id and by (session, client id) (spec 2.3). It returns
-// CodeConflict while another round of the session is open.
+// Holder it also claims the round. It is idempotent by message id and by (session, client id) (spec 2.3). While another round of the
+// session is open the message waits, or is refused with CodeRoundInProgress, as the submission says (decision 10). A closed chat opens
+// again (decision 6).
 func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
 	if _, err := message.Variant(); err != nil {
@@ -50,6 +51,9 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		epoch, chain, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
+		}
+		if out.Pending {
+			return t.keepPending(in, chain, &out, now)
 		}
 		// The round is stored before the events: its unique index refuses a second open round.
 		if err := t.insertRound(chain, epoch, in, out.Created, string(limits), now); err != nil {
@@ -109,11 +113,14 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		return 0, 0, err
 	case regie.SessionType(kind) == regie.SessionSeed:
 		return 0, 0, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
-	case regie.SessionState(state) != regie.SessionIdle:
-		return 0, 0, regie.Errorf(regie.CodeConflict, "a round of this session is open (%s): wait for its end, or interrupt it", state)
+	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
+		return 0, 0, regie.Errorf(regie.CodeConflict, "the session is closed")
+	case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+		out.Pending = true
+		return epoch, chain, nil
 	}
 	epoch++
-	_, err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ? WHERE n = ?", epoch, null(in.Holder), chain)
+	_, err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), chain)
 	return epoch, chain, err
 }
 
@@ -184,4 +191,5 @@ type roundEvent struct {
 // stateEvent is the body of a session_state event.
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
+	End   regie.SessionEnd   `json:"end_reason,omitempty"`
 }

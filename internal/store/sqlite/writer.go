@@ -38,7 +38,8 @@ type writer struct {
 	statements map[string]statement
 	mac        hash.Hash
 	heads      map[int64]head
-	lastEvent  int64 // the highest n of events
+	lastEvent  int64          // the highest n of events
+	pending    map[int64]bool // the chains that may have pending messages
 	notify     func(regie.ID, int64)
 
 	ops     chan *op // nil asks the writer to end
@@ -82,9 +83,12 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID
 	}
 	w := &writer{
 		db: db, conn: conn, statements: map[string]statement{}, mac: hmac.New(sha256.New, key), heads: map[int64]head{},
-		notify: notify, ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
+		pending: map[int64]bool{}, notify: notify, ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
 	}
 	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM events").Scan(&w.lastEvent); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	if err := w.readPending(ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	go w.run()
@@ -357,7 +361,48 @@ func (t *tx) row(query string, args ...any) found {
 	return found{row: row, err: errors.Join(err, rows.Close())}
 }
 
-// found is the first row of a query.
+// each runs a reading statement inside the transaction and gives every row to fn, after all were read: fn may run statements.
+func (t *tx) each(query string, args []any, fn func(found) error) error {
+	stmt, err := t.w.prepare(query)
+	if err != nil {
+		return err
+	}
+	values, err := t.named(args)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(context.Background(), values)
+	if err != nil {
+		return err
+	}
+	var all []found
+	for {
+		row := make([]driver.Value, len(rows.Columns()))
+		if err := rows.Next(row); err != nil {
+			if !errors.Is(err, io.EOF) {
+				return errors.Join(err, rows.Close())
+			}
+			break
+		}
+		for i, value := range row { // the driver may use the bytes again
+			if data, ok := value.([]byte); ok {
+				row[i] = bytes.Clone(data)
+			}
+		}
+		all = append(all, found{row: row})
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	for _, row := range all {
+		if err := fn(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found is one row of a query.
 type found struct {
 	row []driver.Value
 	err error

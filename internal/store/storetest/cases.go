@@ -52,7 +52,8 @@ func submitRefuses(w *World) {
 	second := w.Submission("second")
 	second.SessionID, second.New = in.SessionID, nil
 	// One round at a time per session (spec 3).
-	w.unchanged(in.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, second); return err })
+	second.WhenBusy = store.Reject
+	w.unchanged(in.SessionID, regie.CodeRoundInProgress, func() error { _, err := w.Store.Submit(w.Ctx, second); return err })
 	template := w.Submission("template")
 	template.New.Type = regie.SessionSeed
 	_, err = w.Store.CreateSession(w.Ctx, *template.New)
@@ -69,10 +70,10 @@ func submitRefuses(w *World) {
 func exchange(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
+	w.must(w.AppendReply(fence, reply))
 	settle := w.Settled(1, reply.Calls)
-	w.must(w.Store.CommitCalls(w.Ctx, fence, settle))
-	w.must(w.Store.AppendReply(w.Ctx, fence, w.Answer(2)))
+	w.must(w.CommitCalls(fence, settle))
+	w.must(w.AppendReply(fence, w.Answer(2)))
 
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
@@ -95,20 +96,20 @@ func exchange(w *World) {
 	}
 	w.equal("thread", senders, []regie.Sender{regie.SenderUser, regie.SenderAI, regie.SenderSystem, regie.SenderAI})
 	w.equal("calls of the reply", len(thread.Calls[reply.Message.ID]), 2)
-	w.refused(regie.CodeConflict, w.Store.AppendReply(w.Ctx, fence, w.Answer(3)))
+	w.refused(regie.CodeConflict, w.AppendReply(fence, w.Answer(3)))
 }
 
 func actionsOneByOne(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt, reply.Calls[0].Intent = regie.CallStarted, time.Now(), []byte(`{"before":"x"}`)
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
+	w.must(w.AppendReply(fence, reply))
 	first := reply.Calls[0]
 	first.State, first.Result = regie.CallSucceeded, "ok"
 	second := reply.Calls[1]
 	second.Intent = []byte(`{"before":"y"}`)
 	// The result of one and the intent of the next are one transition (decision 4).
-	w.must(w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second}))
+	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second}))
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.must(err)
 	states := []regie.CallState{claimed.Calls[0].State, claimed.Calls[1].State}
@@ -119,19 +120,19 @@ func actionsOneByOne(w *World) {
 	// An action that never started cannot succeed (invariant 2).
 	third := w.Start()
 	only := w.Reply(third, 1, regie.KindAction)
-	w.must(w.Store.AppendReply(w.Ctx, third, only))
-	w.unchanged(third.SessionID, regie.CodeConflict, func() error { return w.Store.CommitCalls(w.Ctx, third, w.Settled(1, only.Calls)) })
+	w.must(w.AppendReply(third, only))
+	w.unchanged(third.SessionID, regie.CodeConflict, func() error { return w.CommitCalls(third, w.Settled(1, only.Calls)) })
 }
 
 func settleOnce(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
+	w.must(w.AppendReply(fence, reply))
 	settle := w.Settled(1, reply.Calls)
 	half := store.Settle{Exchange: 1, Settled: settle.Settled}
-	w.must(w.Store.CommitCalls(w.Ctx, fence, half))
+	w.must(w.CommitCalls(fence, half))
 	half.Settled[0].Result = "another"
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.Store.CommitCalls(w.Ctx, fence, half) })
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.CommitCalls(fence, half) })
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("result", view.Exchanges[0].Calls[0].Result, `result of {"n":0}`)
@@ -142,30 +143,30 @@ func replyIsWhole(w *World) {
 	// The message names two calls, one is given: neither is stored (spec 2.3, decision 7).
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
 	reply.Calls = reply.Calls[:1]
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.Store.AppendReply(w.Ctx, fence, reply) })
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.AppendReply(fence, reply) })
 	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
 	w.must(err)
 	w.equal("messages", len(thread.Messages), 1)
 	// A second reply to the same exchange is refused.
-	w.must(w.Store.AppendReply(w.Ctx, fence, w.Reply(fence, 1, regie.KindQuery)))
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.Store.AppendReply(w.Ctx, fence, w.Reply(fence, 1)) })
+	w.must(w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery)))
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.AppendReply(fence, w.Reply(fence, 1)) })
 }
 
 func staleEpoch(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
+	w.must(w.AppendReply(fence, reply))
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.must(err)
 	if claimed.Fence.Epoch <= fence.Epoch {
 		w.T.Errorf("the epoch went from %d to %d", fence.Epoch, claimed.Fence.Epoch)
 	}
 	for name, fn := range map[string]func() error{
-		"AppendReply": func() error { return w.Store.AppendReply(w.Ctx, fence, w.Answer(1)) },
-		"CommitCalls": func() error { return w.Store.CommitCalls(w.Ctx, fence, w.Settled(1, reply.Calls)) },
+		"AppendReply": func() error { return w.AppendReply(fence, w.Answer(1)) },
+		"CommitCalls": func() error { return w.CommitCalls(fence, w.Settled(1, reply.Calls)) },
 		"Release":     func() error { return w.Store.Release(w.Ctx, fence) },
 		"FailAttempt": func() error {
-			return w.Store.FailAttempt(w.Ctx, fence, store.Failure{Attempt: regie.Attempt{Exchange: 1, Number: 1}, Retry: &store.Open{Number: 1}})
+			return w.FailAttempt(fence, store.Failure{Attempt: regie.Attempt{Exchange: 1, Number: 1}, Retry: &store.Open{Number: 1}})
 		},
 	} {
 		before := w.head(fence.SessionID)
@@ -176,7 +177,7 @@ func staleEpoch(w *World) {
 			w.T.Errorf("%s under a stale epoch moved the log", name)
 		}
 	}
-	w.must(w.Store.CommitCalls(w.Ctx, claimed.Fence, w.Settled(1, reply.Calls)))
+	w.must(w.CommitCalls(claimed.Fence, w.Settled(1, reply.Calls)))
 }
 
 func interruptWins(w *World) {
@@ -184,13 +185,13 @@ func interruptWins(w *World) {
 	session, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt)
 	w.must(err)
 	w.equal("session", session, fence.SessionID)
-	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.Store.AppendReply(w.Ctx, fence, w.Reply(fence, 1, regie.KindQuery)) })
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery)) })
 	end := w.Reply(fence, 1, regie.KindQuery)
 	end.Calls[0].State, end.Calls[0].NotRun = regie.CallNotRun, regie.NotRunInterrupted
 	end.Calls[0].Error = &regie.CallError{Code: "INTERRUPTED", Message: "not run"}
 	end.Results = w.Settled(1, end.Calls).Message
 	end.Advance = store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted}}
-	w.must(w.Store.AppendReply(w.Ctx, fence, end))
+	w.must(w.AppendReply(fence, end))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("end", view.Round.End, regie.EndInterrupted)
@@ -202,17 +203,17 @@ func pauseStartsNothing(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt = regie.CallStarted, time.Now()
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
+	w.must(w.AppendReply(fence, reply))
 	_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
 	w.must(err)
 	first := reply.Calls[0]
 	first.State, first.Result = regie.CallSucceeded, "ok"
 	second := reply.Calls[1]
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
-		return w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second})
+		return w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second})
 	})
 	// A result in hand is stored all the same.
-	w.must(w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}}))
+	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}}))
 	w.must(w.Store.Release(w.Ctx, fence))
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
@@ -237,7 +238,7 @@ func stopIsIdempotent(w *World) {
 	w.equal("the stronger word stays", round.Stop, regie.StopInterrupt)
 	end := w.Answer(1)
 	end.Advance.End.Reason = regie.EndInterrupted
-	w.must(w.Store.AppendReply(w.Ctx, fence, end))
+	w.must(w.AppendReply(fence, end))
 	before := w.head(fence.SessionID)
 	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
 	w.must(err)
@@ -253,9 +254,9 @@ func attempts(w *World) {
 		},
 		Retry: &store.Open{Number: 1, Reserved: 80},
 	}
-	w.must(w.Store.FailAttempt(w.Ctx, fence, failure))
+	w.must(w.FailAttempt(fence, failure))
 	// The same attempt cannot fail twice.
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.Store.FailAttempt(w.Ctx, fence, failure) })
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.FailAttempt(fence, failure) })
 	last := failure
 	last.Attempt.Number, last.Retry = 2, nil
 	last.Attempt.Money = regie.Money{}
@@ -264,7 +265,7 @@ func attempts(w *World) {
 		System: &regie.SystemContent{Type: regie.SystemNetworkError, Summary: "busy"},
 	}
 	last.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError, Note: "busy"}}
-	w.must(w.Store.FailAttempt(w.Ctx, fence, last))
+	w.must(w.FailAttempt(fence, last))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("end", []any{view.Round.End, view.Round.EndNote, view.Exchanges[0].State}, []any{regie.EndProviderError, "busy", regie.ExchangeFailed})
@@ -277,7 +278,7 @@ func orphans(w *World) {
 	running, paused, done := w.Start(), w.Start(), w.Start()
 	_, err := w.Store.RequestStop(w.Ctx, paused.RoundID, regie.StopPause)
 	w.must(err)
-	w.must(w.Store.AppendReply(w.Ctx, done, w.Answer(1)))
+	w.must(w.AppendReply(done, w.Answer(1)))
 	found, err := w.Store.Orphans(w.Ctx)
 	w.must(err)
 	if len(found) != 1 || found[0].RoundID != running.RoundID || found[0].SessionID != running.SessionID {
@@ -296,8 +297,8 @@ func orphans(w *World) {
 func streamEqualsLog(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
-	w.must(w.Store.AppendReply(w.Ctx, fence, reply))
-	w.must(w.Store.CommitCalls(w.Ctx, fence, w.Settled(1, reply.Calls)))
+	w.must(w.AppendReply(fence, reply))
+	w.must(w.CommitCalls(fence, w.Settled(1, reply.Calls)))
 	all, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 1000)
 	w.must(err)
 	var paged []regie.Event
@@ -324,7 +325,7 @@ func streamEqualsLog(w *World) {
 func sessionsNeverMix(w *World) {
 	a, b := w.Start(), w.Start()
 	reply := w.Reply(a, 1, regie.KindQuery)
-	w.must(w.Store.AppendReply(w.Ctx, a, reply))
+	w.must(w.AppendReply(a, reply))
 	thread, err := w.Store.Thread(w.Ctx, b.SessionID, 0)
 	w.must(err)
 	if len(thread.Messages) != 1 || len(thread.Calls) != 0 {
@@ -361,14 +362,14 @@ func neighboursUnharmed(w *World) {
 			if i%3 == 0 { // fails after it has written: the group is run again without it
 				broken := w.Reply(fences[i], exchange, regie.KindQuery)
 				broken.Message.AI.Parts = broken.Message.AI.Parts[:1]
-				if err := w.Store.AppendReply(w.Ctx, fences[i], broken); regie.CodeOf(err) != regie.CodeConflict {
+				if err := w.AppendReply(fences[i], broken); regie.CodeOf(err) != regie.CodeConflict {
 					w.T.Errorf("a reply without its call: %v", err)
 				}
 			}
-			if err := w.Store.AppendReply(w.Ctx, fences[i], reply); err != nil {
+			if err := w.AppendReply(fences[i], reply); err != nil {
 				w.T.Error(err)
 			}
-			if err := w.Store.CommitCalls(w.Ctx, fences[i], w.Settled(exchange, reply.Calls)); err != nil {
+			if err := w.CommitCalls(fences[i], w.Settled(exchange, reply.Calls)); err != nil {
 				w.T.Error(err)
 			}
 		}

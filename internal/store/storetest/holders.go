@@ -16,10 +16,10 @@ func handOver(w *World) {
 		claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
 		w.must(err)
 		w.equal("resumes", claimed.Round.Counters.Resumes, 0)
-		w.refused(regie.CodeStale, w.Store.AppendReply(w.Ctx, fence, w.Answer(1)))
+		w.refused(regie.CodeStale, w.AppendReply(fence, w.Answer(1)))
 		fence = claimed.Fence
 	}
-	w.must(w.Store.AppendReply(w.Ctx, fence, w.Answer(1)))
+	w.must(w.AppendReply(fence, w.Answer(1)))
 }
 
 // claimsTogether has many claim one round at once: their epochs all differ, and only the highest can write (invariant 8).
@@ -36,7 +36,7 @@ func claimsTogether(w *World) {
 	})
 	var wrote atomic.Int64
 	together(holders, func(i int) {
-		switch err := w.Store.AppendReply(w.Ctx, fences[i], w.Answer(1)); regie.CodeOf(err) {
+		switch err := w.AppendReply(fences[i], w.Answer(1)); regie.CodeOf(err) {
 		case "":
 			wrote.Add(1)
 			w.equal("the writer's epoch", fences[i].Epoch, fence.Epoch+holders)

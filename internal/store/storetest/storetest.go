@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,11 +22,19 @@ type Store interface {
 	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
 	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
 	Release(ctx context.Context, fence store.Fence) error
-	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) error
-	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) error
-	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) error
+	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
+	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
+	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
 	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
 	Resume(ctx context.Context, round regie.ID) error
+	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
+	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
+	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
+	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
+	Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error)
+	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
+	CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error
 	Orphans(ctx context.Context) ([]store.Orphan, error)
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
@@ -92,6 +101,24 @@ func NewWorld(t *testing.T, s Store) *World {
 	w.Workspace, err = s.EnsureWorkspace(w.Ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"})
 	w.must(err)
 	return w
+}
+
+// AppendReply is the store's, for tests that care only about the error.
+func (w *World) AppendReply(fence store.Fence, in store.Reply) error {
+	_, err := w.Store.AppendReply(w.Ctx, fence, in)
+	return err
+}
+
+// CommitCalls is the store's.
+func (w *World) CommitCalls(fence store.Fence, in store.Settle) error {
+	_, err := w.Store.CommitCalls(w.Ctx, fence, in)
+	return err
+}
+
+// FailAttempt is the store's.
+func (w *World) FailAttempt(fence store.Fence, in store.Failure) error {
+	_, err := w.Store.FailAttempt(w.Ctx, fence, in)
+	return err
 }
 
 func (w *World) must(err error) {

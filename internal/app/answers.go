@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/session"
+)
+
+// maxReason bounds what a person tells the model with a denial, in bytes.
+const maxReason = 4 << 10
+
+// Inbox implements dispatch.Control.
+func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
+	return l.store.Inbox(ctx, filter)
+}
+
+// Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored.
+func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	if l.readOnly {
+		return store.Resolved{}, errRunsNothing
+	}
+	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	if len(inbox.Approvals) == 0 {
+		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no approval %s here", in.ApprovalID)
+	}
+	if len(in.Decisions) == 0 {
+		return store.Resolved{}, regie.Errorf(regie.CodeBadRequest, "the request decides nothing")
+	}
+	asked := &inbox.Approvals[0]
+	of, workspace, err := l.store.Session(ctx, asked.SessionID)
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	stored := store.Decide{ApprovalID: in.ApprovalID, Request: in.Request, Previews: map[regie.ID]regie.Preview{}}
+	seen := map[regie.ID]bool{}
+	for _, decision := range in.Decisions {
+		if seen[decision.CallID] {
+			return store.Resolved{}, regie.Errorf(regie.CodeBadRequest, "the request decides call %s twice", decision.CallID)
+		}
+		seen[decision.CallID] = true
+		decision.By, decision.At = author(in.By), time.Now().UTC()
+		if err := l.complete(ctx, &stored, asked, of, workspace, decision); err != nil {
+			return store.Resolved{}, err
+		}
+	}
+	return l.dispatcher.Decide(ctx, stored, in.StoreOnly)
+}
+
+func author(by string) string {
+	if by == "" {
+		return userName()
+	}
+	return by
+}
+
+// complete checks one decision and adds what it means: the scope, the rule, the preview of edited arguments.
+func (l *local) complete(ctx context.Context, stored *store.Decide, asked *regie.Approval, of regie.Session, workspace regie.Workspace, d regie.Decision) error {
+	review := reviewOf(asked, d.CallID)
+	if review == nil {
+		return regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
+	}
+	switch {
+	case len(d.Reason) > maxReason:
+		return regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
+	case d.Answer == regie.AnswerDeny && len(d.Arguments) > 0:
+		return regie.Errorf(regie.CodeBadRequest, "a denied call has no arguments to edit")
+	}
+	if len(d.Arguments) > 0 {
+		edited, err := l.edited(ctx, asked, of, workspace, review, &d)
+		if err != nil {
+			return err
+		}
+		stored.Previews[d.CallID] = edited.Preview
+		review = &edited
+	}
+	scope, err := approval.ScopeFor(d.Answer, review.Preview.Scopes, d.Scope)
+	if err != nil {
+		return err
+	}
+	if d.Answer == regie.AnswerSession || d.Answer == regie.AnswerAlways {
+		d.Scope = &scope
+		rule, err := approval.RuleFrom(regie.NewID(), of.WorkspaceID, of.ID, d.At, *review, d)
+		if err != nil {
+			return err
+		}
+		stored.Rules = append(stored.Rules, rule)
+	}
+	stored.Decisions = append(stored.Decisions, d)
+	return nil
+}
+
+func reviewOf(asked *regie.Approval, call regie.ID) *regie.Review {
+	for i := range asked.Reviews {
+		if asked.Reviews[i].CallID == call {
+			return &asked.Reviews[i]
+		}
+	}
+	return nil
+}
+
+// edited is the review of a call with the arguments that a person wrote (decision 20): they are validated like a model's, judged anew,
+// and what they do is shown and bound in place of what was proposed.
+func (l *local) edited(ctx context.Context, asked *regie.Approval, of regie.Session, workspace regie.Workspace, review *regie.Review, d *regie.Decision) (regie.Review, error) {
+	checked := l.registry.Check(review.Tool, string(d.Arguments))
+	switch {
+	case checked.Tool == nil || checked.Definition != review.Definition:
+		return regie.Review{}, regie.Errorf(regie.CodeConflict, "the tool %s is not what it was when the call was proposed: deny the call", review.Tool)
+	case checked.Error != nil:
+		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments do not fit: %s", checked.Error.Message)
+	}
+	d.Arguments = checked.Arguments
+	rules, err := l.store.Rules(ctx, of.ID)
+	if err != nil {
+		return regie.Review{}, err
+	}
+	var arguments map[string]any
+	if err := json.Unmarshal(checked.Arguments, &arguments); err != nil {
+		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments cannot be read: %v", err)
+	}
+	definition := checked.Tool.Definition()
+	judged := approval.Decide(approval.Input{
+		Tool: review.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role, Signature: checked.Signature, Arguments: arguments,
+		Levels: l.asks, Rules: rules, WorkspaceID: of.WorkspaceID, SessionID: of.ID, Now: d.At,
+	})
+	if judged.Verdict == regie.VerdictForbid {
+		return regie.Review{}, regie.Errorf(regie.CodeForbidden, "a rule forbids the edited call")
+	}
+	preview, problem := tool.DescribeCall(ctx, checked.Tool, &tool.Invocation{
+		CallID: d.CallID, RoundID: asked.RoundID, SessionID: of.ID, Workspace: workspace, Arguments: checked.Arguments,
+	})
+	if problem != nil {
+		return regie.Review{}, regie.Errorf(problem.Code, "the edited call would fail: %s", problem.Message)
+	}
+	out := *review
+	out.Arguments, out.Preview = checked.Arguments, preview
+	return out, nil
+}
+
+// Answer implements dispatch.Control.
+func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	if l.readOnly {
+		return store.Resolved{}, errRunsNothing
+	}
+	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	if len(inbox.Questions) == 0 {
+		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no question %s here", in.QuestionID)
+	}
+	question := &inbox.Questions[0]
+	reply, err := session.CheckReply(question.Module, in.Reply)
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	reply.By, reply.At = author(in.By), time.Now().UTC()
+	text := session.ReplyText(question.Module, reply)
+	return l.dispatcher.Answer(ctx, store.AnswerQuestion{
+		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, Text: text, ExcludeFromPrompt: true,
+		},
+	}, in.StoreOnly)
+}
+
+// answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
+// else it cancels the question, as a message that steers.
+func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
+	inbox, err := l.store.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
+	if err != nil || len(inbox.Questions) == 0 {
+		return dispatch.Run{}, false, err
+	}
+	question := &inbox.Questions[0]
+	if !question.Module.AllowFreeText {
+		in.WhenBusy = store.Steer
+		return dispatch.Run{}, false, nil
+	}
+	out, err := l.Answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: in.Text}})
+	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, Answered: true}, err == nil, err
+}
+
+// Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled (decision 6).
+func (l *local) Stop(ctx context.Context, session regie.ID) error {
+	round, err := l.store.OpenRound(ctx, session)
+	if err != nil {
+		return err
+	}
+	if round.IsZero() {
+		return l.store.CloseSession(ctx, session, regie.SessionCancelled)
+	}
+	return l.dispatcher.Stop(ctx, round)
+}
+
+// CloseSession implements dispatch.Control.
+func (l *local) CloseSession(ctx context.Context, session regie.ID) error {
+	return l.store.CloseSession(ctx, session, "")
+}

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// sessionWord carries the words that are said to a whole session (decision 6).
+func (s *server) sessionWord(w http.ResponseWriter, r *http.Request) {
+	id, err := regie.ParseID(r.PathValue("id"))
+	if err == nil {
+		switch word := r.PathValue("word"); word {
+		case "stop":
+			err = s.control.Stop(r.Context(), id)
+		case "close":
+			err = s.control.CloseSession(r.Context(), id)
+		default:
+			err = regie.Errorf(regie.CodeNotFound, "there is no word %q for a session: use stop or close", word)
+		}
+	}
+	s.answer(w, r, http.StatusOK, struct{}{}, err)
+}
+
+// inbox lists what waits for people.
+func (s *server) inbox(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	filter := store.InboxFilter{Root: query.Get("root")}
+	var err error
+	if text := query.Get("session"); text != "" {
+		filter.SessionID, err = regie.ParseID(text)
+	}
+	if text := query.Get("id"); err == nil && text != "" {
+		filter.ID, err = regie.ParseID(text)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	inbox, err := s.control.Inbox(r.Context(), filter)
+	s.answer(w, r, http.StatusOK, inbox, err)
+}
+
+func (s *server) decide(w http.ResponseWriter, r *http.Request) {
+	var in dispatch.DecideRequest
+	id, err := regie.ParseID(r.PathValue("id"))
+	if err == nil {
+		err = decode(w, r, &in)
+	}
+	if err == nil && !in.ApprovalID.IsZero() && in.ApprovalID != id {
+		err = regie.Errorf(regie.CodeBadRequest, "the request is about another approval than its address")
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	in.ApprovalID = id
+	out, err := s.control.Decide(r.Context(), in)
+	s.answer(w, r, http.StatusOK, out, err)
+}
+
+func (s *server) reply(w http.ResponseWriter, r *http.Request) {
+	var in dispatch.AnswerRequest
+	id, err := regie.ParseID(r.PathValue("id"))
+	if err == nil {
+		err = decode(w, r, &in)
+	}
+	if err == nil && !in.QuestionID.IsZero() && in.QuestionID != id {
+		err = regie.Errorf(regie.CodeBadRequest, "the request is about another question than its address")
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	in.QuestionID = id
+	out, err := s.control.Answer(r.Context(), in)
+	s.answer(w, r, http.StatusOK, out, err)
+}

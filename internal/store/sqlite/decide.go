@@ -1,0 +1,233 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// approvalRow is an approval on its way through a decision.
+type approvalRow struct {
+	session  regie.ID
+	chain    int64
+	round    regie.ID
+	exchange int
+	state    string
+	expires  int64
+}
+
+// Decide stores a person's decisions, all of them or none (decision 20). Each call is decided once: the same request again changes
+// nothing, another one gets CodeConflict with who decided. It returns CodeExpired after the deadline, CodeConflict for an approval
+// that was withdrawn, CodeNotFound for what is not there.
+func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
+	now := time.Now().UTC()
+	var out store.Resolved
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Resolved{}
+		var a approvalRow
+		err := t.row(`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
+			Scan(&a.session, &a.chain, &a.round, &a.exchange, &a.state, &a.expires)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("approval", in.ApprovalID)
+		}
+		if err != nil {
+			return err
+		}
+		out.SessionID, out.RoundID = a.session, a.round
+		fresh, err := t.undecided(in)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
+		if err := a.mayDecide(now); err != nil {
+			return err
+		}
+		b := batch{fence: store.Fence{SessionID: a.session, RoundID: a.round, Chain: a.chain}, now: now}
+		event := approvalEvent{ApprovalID: in.ApprovalID, RoundID: a.round, State: regie.ApprovalOpen}
+		for _, d := range fresh {
+			if err := t.decideCall(&b, &in, d); err != nil {
+				return err
+			}
+			event.Calls = append(event.Calls, reviewEvent{CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope, By: d.By})
+		}
+		for i := range in.Rules {
+			if err := t.insertRule(a.chain, &in.Rules[i], now); err != nil {
+				return err
+			}
+		}
+		open := 0
+		if err := t.row("SELECT count(*) FROM reviews WHERE approval_id = ? AND answer IS NULL", in.ApprovalID).Scan(&open); err != nil {
+			return err
+		}
+		if open == 0 {
+			event.State = regie.ApprovalDecided
+		}
+		b.add(regie.EventApproval, event)
+		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
+			return err
+		}
+		if _, err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?", now.UnixMicro(), in.ApprovalID); err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
+			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round); err != nil {
+			return err
+		}
+		out.Ready, err = t.wake(a.session, a.chain, a.round, now)
+		return err
+	})
+	return out, err
+}
+
+func (a *approvalRow) mayDecide(now time.Time) error {
+	switch {
+	case a.state == string(regie.ApprovalExpired), a.state == string(regie.ApprovalOpen) && now.UnixMicro() > a.expires:
+		return regie.Errorf(regie.CodeExpired, "the approval has expired: nothing of it was run")
+	case a.state != string(regie.ApprovalOpen):
+		return regie.Errorf(regie.CodeConflict, "the approval was withdrawn: the run goes on without it")
+	}
+	return nil
+}
+
+// undecided returns the decisions that are news; one that somebody else has made is a conflict.
+func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
+	var fresh []regie.Decision
+	for _, d := range in.Decisions {
+		var answer, by, request sql.NullString
+		err := t.row("SELECT answer, decided_by, request FROM reviews WHERE approval_id = ? AND call_id = ?", in.ApprovalID, d.CallID).Scan(&answer, &by, &request)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", in.ApprovalID, d.CallID)
+		case err != nil:
+			return nil, err
+		case !answer.Valid:
+			fresh = append(fresh, d)
+		case request.String != in.Request || in.Request == "":
+			return nil, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", by.String, answer.String)
+		}
+	}
+	return fresh, nil
+}
+
+// decideCall stores one decision and what it means for its call.
+func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) error {
+	var scope, preview any
+	if d.Scope != nil {
+		data, err := json.Marshal(d.Scope)
+		if err != nil {
+			return err
+		}
+		scope = string(data)
+	}
+	if p, ok := in.Previews[d.CallID]; ok {
+		data, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		preview = string(data)
+	}
+	if err := t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, request = ?, decided_by = ?, decided_at = ?
+		WHERE approval_id = ? AND call_id = ?`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, null(in.Request), d.By, b.now.UnixMicro(),
+		in.ApprovalID, d.CallID); err != nil {
+		return err
+	}
+	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
+	var kind string
+	if err := t.row("SELECT exchange, tool, kind FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange, &c.Tool, &kind); err != nil {
+		return err
+	}
+	c.Kind = regie.CallKind(kind)
+	if d.Answer != regie.AnswerDeny {
+		b.moved(&c, regie.CallApproved)
+		return t.one(errSettled, "UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", null(string(d.Arguments)), d.CallID)
+	}
+	c.State, c.NotRun, c.Error = regie.CallNotRun, regie.NotRunDenied, &regie.CallError{
+		Code: regie.CodeUserRejected, Message: "the person denied this call", Hint: "do not propose it again unless the person asks for it",
+	}
+	if d.Reason != "" {
+		c.Error.Message, c.Error.Hint = "the person denied this call: "+d.Reason, ""
+	}
+	b.settled(&c)
+	return t.settleCall(&c, b.now)
+}
+
+func (t *tx) insertRule(chain int64, rule *regie.Rule, now time.Time) error {
+	scope, err := json.Marshal(rule.Scope)
+	if err != nil {
+		return err
+	}
+	var session any
+	if !rule.SessionID.IsZero() {
+		session = chain
+	}
+	_, err = t.exec(`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at)
+		SELECT ?, workspace_id, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE n = ?`, rule.ID, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author,
+		rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt), chain)
+	return err
+}
+
+// Answer stores a person's answer to a question: it is the call's result, and a message that people see (decision 40). The same
+// request again changes nothing; another one gets CodeConflict. It returns CodeExpired after the deadline.
+func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
+	now := time.Now().UTC()
+	reply, err := json.Marshal(in.Reply)
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	var out store.Resolved
+	err = s.writer.do(ctx, func(t *tx) error {
+		out = store.Resolved{}
+		var chain int64
+		var state string
+		var call regie.ID
+		var deadline sql.NullInt64
+		var by, request sql.NullString
+		err := t.row(`SELECT s.id, s.n, w.round_id, w.state, w.deadline, w.resolved_by, q.call_id, q.request FROM questions q
+			JOIN waits w ON w.id = q.wait_id JOIN sessions s ON s.n = w.session WHERE q.wait_id = ?`, in.QuestionID).
+			Scan(&out.SessionID, &chain, &out.RoundID, &state, &deadline, &by, &call, &request)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("question", in.QuestionID)
+		case err != nil:
+			return err
+		case state == string(regie.WaitResolved) && in.Request != "" && request.String == in.Request:
+			return nil
+		case state == string(regie.WaitResolved):
+			return regie.Errorf(regie.CodeConflict, "%s has answered this already", by.String)
+		case state == string(regie.WaitWithdrawn):
+			return regie.Errorf(regie.CodeConflict, "the question was withdrawn: the run goes on without it")
+		case state == string(regie.WaitExpired), deadline.Valid && now.UnixMicro() > deadline.Int64:
+			return regie.Errorf(regie.CodeExpired, "the question has expired")
+		}
+		b := batch{fence: store.Fence{SessionID: out.SessionID, RoundID: out.RoundID, Chain: chain}, now: now}
+		c := regie.Call{ID: call, State: regie.CallSucceeded, Result: in.Result}
+		if err := t.row("SELECT exchange, tool FROM calls WHERE id = ?", call).Scan(&c.Exchange, &c.Tool); err != nil {
+			return err
+		}
+		if err := t.settleCall(&c, now); err != nil {
+			return err
+		}
+		b.settled(&c)
+		b.add(regie.EventQuestion, questionEvent{QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call, State: regie.WaitResolved, Reply: &in.Reply})
+		message := in.Message
+		message.Exchange = c.Exchange
+		b.message(&message)
+		if err := errOr(b.err, func() error { return b.store(t) }); err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?", null(in.Request), in.QuestionID); err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
+			string(reply), in.Reply.By, now.UnixMicro(), in.QuestionID); err != nil {
+			return err
+		}
+		out.Ready, err = t.wake(out.SessionID, chain, out.RoundID, now)
+		return err
+	})
+	return out, err
+}

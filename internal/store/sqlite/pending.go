@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// pendingEvent is the body of message_pending: the message itself, and how it waits (decision 10).
+type pendingEvent struct {
+	*regie.Message
+	WhenBusy store.WhenBusy `json:"when_busy"`
+}
+
+// keepPending stores a message that came while a round of its session was open. Where that waits and the message is to steer it, what
+// it waits for is withdrawn.
+func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
+	mode := in.WhenBusy
+	if mode == "" {
+		mode = store.Queue
+	}
+	round, err := json.Marshal(in.Round)
+	if err != nil {
+		return err
+	}
+	var open regie.ID
+	var state string
+	if err := t.row("SELECT id, state FROM rounds WHERE session = ? AND state <> 'ENDED'", chain).Scan(&open, &state); err != nil {
+		return err
+	}
+	if mode == store.Reject {
+		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
+	}
+	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
+	event, err := newEvent(regie.EventMessagePending, pendingEvent{&out.Message, mode})
+	if err != nil {
+		return err
+	}
+	seq, err := t.appendEvents(in.SessionID, chain, now, []logEvent{event})
+	if err != nil {
+		return err
+	}
+	out.Message.Seq = seq
+	if err := t.insertPendingMessage(chain, &out.Message); err != nil {
+		return err
+	}
+	if _, err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID, chain, string(mode), string(round)); err != nil {
+		return err
+	}
+	t.w.pending[chain] = true // never too few: an entry without a row is found out at the next look
+	if mode != store.Steer || state != "WAITING" {
+		return nil
+	}
+	if err := t.withdraw(open, regie.NotRunSuperseded, "the person wrote something else instead of answering", now); err != nil {
+		return err
+	}
+	out.Ready, err = t.wake(in.SessionID, chain, open, now)
+	return err
+}
+
+// insertPendingMessage stores the row of a message whose content is the body of its message_pending event until it is admitted.
+func (t *tx) insertPendingMessage(chain int64, m *regie.Message) error {
+	variant, err := m.Variant()
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), string(m.Author.Kind), m.Author.ID, null(m.ClientID))
+	return err
+}
+
+// readPending remembers which chains have pending messages, so that nothing is asked of the others.
+func (w *writer) readPending(ctx context.Context) error {
+	rows, err := w.conn.QueryContext(ctx, "SELECT DISTINCT session FROM pending")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var chain int64
+		if err := rows.Scan(&chain); err != nil {
+			return err
+		}
+		w.pending[chain] = true
+	}
+	return rows.Err()
+}
+
+// waitingMessage is a pending message on its way into the thread.
+type waitingMessage struct {
+	message regie.Message
+	round   regie.Round
+}
+
+func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
+	if !t.w.pending[chain] {
+		return nil, nil
+	}
+	var out []waitingMessage
+	left := 0
+	err := t.each(`SELECT m.id, p.mode, p.round, b.body FROM pending p JOIN messages m ON m.id = p.message_id
+		JOIN events e ON e.chain = m.session AND e.seq = m.pending_seq JOIN event_bodies b ON b.n = e.n WHERE p.session = ? ORDER BY p.n`, []any{chain}, func(row found) error {
+		left++
+		var w waitingMessage
+		var mode, round, body string
+		if err := row.Scan(&w.message.ID, &mode, &round, &body); err != nil {
+			return err
+		}
+		if steerOnly && mode != string(store.Steer) {
+			return nil
+		}
+		if err := json.Unmarshal([]byte(body), &w.message); err != nil {
+			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", w.message.ID, err)
+		}
+		if err := json.Unmarshal([]byte(round), &w.round); err != nil {
+			return regie.Errorf(regie.CodeCorrupt, "the round of message %s cannot be read: %v", w.message.ID, err)
+		}
+		out = append(out, w)
+		return nil
+	})
+	if err == nil && left == 0 {
+		delete(t.w.pending, chain)
+	}
+	return out, err
+}
+
+// admit gives pending messages their places in the thread, as part of a round.
+func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, now time.Time) ([]regie.Message, error) {
+	admitted := make([]regie.Message, 0, len(waiting))
+	events := make([]logEvent, 0, len(waiting))
+	for i := range waiting {
+		m := waiting[i].message
+		m.SessionID, m.RoundID, m.Time = fence.SessionID, round, now
+		event, err := newEvent(regie.EventMessage, &m)
+		if err != nil {
+			return nil, err
+		}
+		events, admitted = append(events, event), append(admitted, m)
+	}
+	first, err := t.appendEvents(fence.SessionID, fence.Chain, now, events)
+	if err != nil {
+		return nil, err
+	}
+	for i := range admitted {
+		m := &admitted[i]
+		m.Seq = first + int64(i)
+		if err := t.one(errAdmitted, "UPDATE messages SET seq = ?, round_id = ? WHERE id = ? AND seq IS NULL", m.Seq, round, m.ID); err != nil {
+			return nil, err
+		}
+		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", m.ID); err != nil {
+			return nil, err
+		}
+	}
+	return admitted, nil
+}
+
+var errAdmitted = regie.Errorf(regie.CodeConflict, "the message has its place already")
+
+// admitSteering lets the messages that steer an open round into it: they stand behind the results that were just stored.
+func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
+	waiting, err := t.pendingOf(fence.Chain, true)
+	if err == nil && len(waiting) > 0 {
+		out.Admitted, err = t.admit(fence, fence.RoundID, waiting, now)
+	}
+	return err
+}
+
+// afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives it back where the session closes.
+func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) error {
+	waiting, err := t.pendingOf(fence.Chain, false)
+	if err != nil {
+		return err
+	}
+	if end.Reason == regie.EndStopped {
+		return t.closeStopped(fence, waiting, now)
+	}
+	if len(waiting) == 0 {
+		_, err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+		return err
+	}
+	round := waiting[len(waiting)-1].round
+	next := store.Fence{SessionID: fence.SessionID, RoundID: round.ID, Epoch: fence.Epoch + 1, Chain: fence.Chain}
+	limits, err := json.Marshal(round.Limits)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec("UPDATE sessions SET state = 'ACTIVE', paused_at = NULL, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", next.Epoch, fence.Chain); err != nil {
+		return err
+	}
+	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
+	if err := t.insertRound(fence.Chain, next.Epoch, in, false, string(limits), now); err != nil {
+		return err
+	}
+	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {
+		return err
+	}
+	started, err := newEvent(regie.EventRound, roundEvent{
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive,
+	})
+	if err != nil {
+		return err
+	}
+	out.Next = round.ID
+	_, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started})
+	return err
+}
+
+// closeStopped closes the session of a round that was stopped and marks what still waited as withdrawn (decision 6, 10).
+func (t *tx) closeStopped(fence store.Fence, waiting []waitingMessage, now time.Time) error {
+	for i := range waiting {
+		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ?", now.UnixMicro(), waiting[i].message.ID); err != nil {
+			return err
+		}
+		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", waiting[i].message.ID); err != nil {
+			return err
+		}
+	}
+	return t.closeSession(fence.SessionID, fence.Chain, regie.SessionCancelled, now)
+}
+
+func (t *tx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
+	if _, err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
+		WHERE n = ?`, string(reason), now.UnixMicro(), chain); err != nil {
+		return err
+	}
+	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
+	if err != nil {
+		return err
+	}
+	_, err = t.appendEvents(session, chain, now, []logEvent{event})
+	return err
+}

@@ -1,0 +1,206 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// approvalEvent is the body of an approval event. It binds what was shown by its hash; the reviews own it.
+type approvalEvent struct {
+	ApprovalID regie.ID            `json:"approval_id"`
+	RoundID    regie.ID            `json:"round_id"`
+	State      regie.ApprovalState `json:"state"`
+	Calls      []reviewEvent       `json:"calls,omitempty"`
+	ExpiresAt  *time.Time          `json:"expires_at,omitempty"`
+}
+
+// reviewEvent is one call of an approval event.
+type reviewEvent struct {
+	CallID regie.ID      `json:"call_id"`
+	Tool   string        `json:"tool,omitempty"`
+	Review regie.Hash    `json:"review,omitzero"` // of what is shown and asked
+	Answer regie.Answer  `json:"decision,omitempty"`
+	Reason string        `json:"reason,omitempty"`
+	Edited regie.Hash    `json:"edited,omitzero"`
+	Scope  *regie.Scope  `json:"scope,omitempty"`
+	By     string        `json:"by,omitempty"`
+	Said   regie.Verdict `json:"verdict,omitempty"`
+}
+
+// questionEvent is the body of a question event.
+type questionEvent struct {
+	QuestionID regie.ID             `json:"question_id"`
+	RoundID    regie.ID             `json:"round_id"`
+	CallID     regie.ID             `json:"call_id"`
+	State      regie.WaitState      `json:"state"`
+	Module     *regie.Module        `json:"module,omitempty"`
+	Reply      *regie.QuestionReply `json:"reply,omitempty"`
+	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
+}
+
+// asked tells what is put to a person, with the new state of its calls.
+func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
+	if in == nil {
+		return
+	}
+	if a := in.Approval; a != nil {
+		event := approvalEvent{ApprovalID: a.ID, RoundID: a.RoundID, State: regie.ApprovalOpen, ExpiresAt: &a.ExpiresAt}
+		for i := range a.Reviews {
+			review := &a.Reviews[i]
+			shown, err := json.Marshal(review)
+			if err != nil {
+				b.err = err
+				return
+			}
+			event.Calls = append(event.Calls, reviewEvent{CallID: review.CallID, Tool: review.Tool, Review: regie.HashOf(shown), Said: review.Verdict})
+			if call := calls(review.CallID); call != nil {
+				b.moved(call, regie.CallAwaitingApproval)
+			}
+		}
+		b.add(regie.EventApproval, event)
+	}
+	for i := range in.Questions {
+		q := &in.Questions[i]
+		b.add(regie.EventQuestion, questionEvent{
+			QuestionID: q.ID, RoundID: q.RoundID, CallID: q.CallID, State: regie.WaitOpen, Module: &q.Module, ExpiresAt: &q.ExpiresAt,
+		})
+	}
+}
+
+// moved tells a step of a call that is neither its start nor its end.
+func (b *batch) moved(c *regie.Call, to regie.CallState) {
+	b.add(regie.EventToolCall, callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: to, Executed: hashOrZero(c.Executed)})
+}
+
+// ask stores what is put to a person: the approval with its reviews, the questions, and a wait for each. The calls must be there.
+func (t *tx) ask(fence store.Fence, exchange int, in *store.Asked, now time.Time) error {
+	if in == nil {
+		return nil
+	}
+	if a := in.Approval; a != nil {
+		if err := t.askApproval(fence, exchange, a, now); err != nil {
+			return err
+		}
+	}
+	for i := range in.Questions {
+		q := &in.Questions[i]
+		module, err := json.Marshal(q.Module)
+		if err != nil {
+			return err
+		}
+		if err := t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now); err != nil {
+			return err
+		}
+		if _, err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID, string(module)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) askApproval(fence store.Fence, exchange int, a *regie.Approval, now time.Time) error {
+	if _, err := t.exec("INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at) VALUES (?, ?, ?, ?, 'OPEN', ?, ?)",
+		a.ID, fence.Chain, fence.RoundID, exchange, now.UnixMicro(), a.ExpiresAt.UnixMicro()); err != nil {
+		return err
+	}
+	for i := range a.Reviews {
+		review := &a.Reviews[i]
+		preview, err := json.Marshal(review.Preview)
+		if err != nil {
+			return err
+		}
+		grounds, err := json.Marshal(review.Grounds)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec("INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			a.ID, review.CallID, i, review.Definition, string(review.Arguments), string(preview), string(review.Verdict), string(grounds)); err != nil {
+			return err
+		}
+		if err := t.one(errNotProposed, "UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND (state = 'PROPOSED' OR state = 'APPROVED' OR state = 'AWAITING_APPROVAL')",
+			review.CallID); err != nil {
+			return err
+		}
+	}
+	return t.wait(fence, regie.NewID(), regie.WaitApproval, a.ID, a.ExpiresAt, now)
+}
+
+// wait stores a wait of the round; its owner is the session's (decision 36).
+func (t *tx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline, now time.Time) error {
+	_, err := t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
+		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, micros(deadline), now.UnixMicro(), fence.Chain)
+	return err
+}
+
+// park makes a round wait where anything of it is open, and frees its session of the holder. It reports whether it did.
+func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
+	open, err := t.openWaits(fence.RoundID)
+	if err != nil || open == 0 {
+		return false, err
+	}
+	if err := t.one(errCannotPark, "UPDATE rounds SET state = 'WAITING' WHERE id = ? AND epoch = ? AND state = 'RUNNING'", fence.RoundID, fence.Epoch); err != nil {
+		return false, err
+	}
+	if _, err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain); err != nil {
+		return false, err
+	}
+	return true, t.derive(fence.SessionID, fence.Chain, now)
+}
+
+var errCannotPark = regie.Errorf(regie.CodeConflict, "the round is not running")
+
+func (t *tx) openWaits(round regie.ID) (n int, err error) {
+	err = t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN'", round).Scan(&n)
+	return n, err
+}
+
+// wake makes a round that waits for nothing any more runnable, and reports whether it now is.
+func (t *tx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (bool, error) {
+	open, err := t.openWaits(round)
+	if err != nil || open > 0 {
+		return false, errOr(err, func() error { return t.derive(session, chain, now) })
+	}
+	woken, err := t.exec("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round)
+	if err != nil {
+		return false, err
+	}
+	return woken == 1, t.derive(session, chain, now)
+}
+
+func errOr(err error, fn func() error) error {
+	if err != nil {
+		return err
+	}
+	return fn()
+}
+
+// derive stores the session's state, which follows from its flags, its round and its open waits in the order of decision 12, and
+// tells it where it has changed.
+func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
+	var before, after string
+	err := t.row(`SELECT s.state, CASE
+			WHEN s.closed_at IS NOT NULL THEN 'CLOSED'
+			WHEN s.paused_at IS NOT NULL THEN 'PAUSED'
+			WHEN r.state IS NULL THEN 'IDLE'
+			WHEN r.state = 'RUNNING' THEN 'ACTIVE'
+			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'APPROVAL') THEN 'WAITING_VALIDATION'
+			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'QUESTION') THEN 'WAITING_RESPONSE'
+			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'NETWORK') THEN 'WAITING_NETWORK'
+			ELSE 'WAITING_TASK' END
+		FROM sessions s LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&before, &after)
+	if err != nil || before == after {
+		return err
+	}
+	if _, err := t.exec("UPDATE sessions SET state = ? WHERE n = ?", after, chain); err != nil {
+		return err
+	}
+	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionState(after)})
+	if err != nil {
+		return err
+	}
+	_, err = t.appendEvents(session, chain, now, []logEvent{event})
+	return err
+}

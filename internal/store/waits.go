@@ -1,0 +1,75 @@
+package store
+
+import "github.com/regie-run/regie"
+
+// Asked is what a transition puts to a person (spec 4.4, 4.5): an approval of calls of its batch, questions, or both. Each becomes a
+// wait with a deadline (decision 12).
+type Asked struct {
+	Approval  *regie.Approval
+	Questions []regie.Question
+}
+
+// Outcome is what a transition of a running round brought beside what was asked of it.
+type Outcome struct {
+	// Parked says that the round now waits and that its holder let go of it. A round that was to park and has nothing left to wait for
+	// stays with its holder, whose calls have changed meanwhile.
+	Parked bool
+	// Admitted are messages that took their place in the thread, after the batch's results (decision 10).
+	Admitted []regie.Message
+	// Next is the round that admitted messages started, for whoever is free to claim it.
+	Next regie.ID
+}
+
+// Decide is the transition of a person's decisions on calls of one approval (decision 20).
+type Decide struct {
+	ApprovalID regie.ID
+	// Request is the answer's own id: the same one again changes nothing.
+	Request string
+	// Decisions are complete: By is set, Scope is one that was proposed.
+	Decisions []regie.Decision
+	// Previews are of edited calls: what their new arguments do.
+	Previews map[regie.ID]regie.Preview
+	// Rules are what AnswerSession and AnswerAlways leave behind.
+	Rules []regie.Rule
+}
+
+// AnswerQuestion is the transition of a person's answer to a module.
+type AnswerQuestion struct {
+	QuestionID regie.ID
+	Request    string
+	Reply      regie.QuestionReply
+	// Result is what the model reads, Message what the thread shows.
+	Result  string
+	Message regie.Message
+}
+
+// Resolved is what became of a wait.
+type Resolved struct {
+	SessionID regie.ID `json:"session_id"`
+	RoundID   regie.ID `json:"round_id"`
+	// Ready says that the round waits for nothing any more: it can be claimed, unless its session is paused.
+	Ready bool `json:"ready"`
+}
+
+// WhenBusy says what becomes of a message that comes during a round (spec 3).
+type WhenBusy string
+
+// The ways.
+const (
+	Queue  WhenBusy = "queue"  // a new round when this one ends
+	Steer  WhenBusy = "steer"  // part of this round's next model call
+	Reject WhenBusy = "reject" // refused with CodeRoundInProgress, nothing stored
+)
+
+// InboxFilter selects what waits for people.
+type InboxFilter struct {
+	Root      string   // of the workspace; empty for all
+	SessionID regie.ID // zero for all
+	ID        regie.ID // of one approval or question, in whatever state; zero for all that are open
+}
+
+// Inbox is what waits for people (spec 4.4).
+type Inbox struct {
+	Approvals []regie.Approval `json:"approvals"`
+	Questions []regie.Question `json:"questions"`
+}
