@@ -34,6 +34,7 @@ const (
 	CodeSpecialFile      Code = "SPECIAL_FILE"      // FIFO, device, socket
 	CodeFileTooLarge     Code = "FILE_TOO_LARGE"    // larger than a tool handles
 	CodeFileChanged      Code = "FILE_CHANGED"      // the file is not what it was when the call was prepared
+	CodeStalePreview     Code = "STALE_PREVIEW"     // what an approval showed is no longer so (decision 20)
 	CodeBadPattern       Code = "BAD_PATTERN"       // a glob that does not parse or is too costly
 	CodeUnknownTool      Code = "UNKNOWN_TOOL"      // no tool of that name in scope
 	CodeBadArguments     Code = "INVALID_ARGUMENTS" // arguments that do not fit the tool's schema

@@ -12,7 +12,7 @@ import (
 )
 
 func TestCheckRefuses(t *testing.T) {
-	r := registry(t, reader(t), plain("mail.send", regie.ClassOnce))
+	r := registry(t, reader(t), idle("mail.send", regie.ClassOnce))
 	const read = "files__read_file"
 	for _, row := range []struct {
 		name, tool, arguments string
@@ -66,7 +66,7 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestCheckAccepts(t *testing.T) {
-	r := registry(t, reader(t), plain("mail.send", regie.ClassOnce))
+	r := registry(t, reader(t), idle("mail.send", regie.ClassOnce))
 	for _, row := range []struct{ tool, arguments, canonical string }{
 		{"files__read_file", ` { "start_line" : 1.0, "path" : "\u00e9/a" } `, `{"path":"é/a","start_line":1}`},
 		{"files__read_file", `{"path":"a\u0000b"}`, `{"path":"a\u0000b"}`},
@@ -93,7 +93,7 @@ func TestCheckAccepts(t *testing.T) {
 }
 
 func TestSignatureTellsCallsApart(t *testing.T) {
-	r := registry(t, reader(t), plain("mail.send", regie.ClassOnce), plain("mail.sen", regie.ClassOnce))
+	r := registry(t, reader(t), idle("mail.send", regie.ClassOnce), idle("mail.sen", regie.ClassOnce))
 	calls := [][2]string{
 		{"mail__send", `{}`},
 		{"mail__sen", `{}`},

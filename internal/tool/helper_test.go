@@ -45,8 +45,8 @@ func definition(name string, class regie.EffectClass) regie.ToolDefinition {
 	return regie.ToolDefinition{Name: name, Parameters: json.RawMessage(`{"type":"object"}`), Kind: kind, Class: class, Risk: regie.RiskInternal}
 }
 
-// plain is a tool of a class that does nothing.
-func plain(name string, class regie.EffectClass) tool.Tool {
+// idle is a tool of a class that does nothing.
+func idle(name string, class regie.EffectClass) tool.Tool {
 	s := scripted{definition: definition(name, class), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
 		return tool.Result{Content: name}, nil
 	}}

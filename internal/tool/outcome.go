@@ -41,7 +41,7 @@ func callError(err error) *regie.CallError {
 	}
 	switch out.Code {
 	case regie.CodeFileChanged, regie.CodeFileNotFound, regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
-		regie.CodeDiskFull, regie.CodeConflict:
+		regie.CodeDiskFull, regie.CodeConflict, regie.CodeStalePreview:
 		out.Retryable = true
 	}
 	return out

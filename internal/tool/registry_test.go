@@ -39,7 +39,7 @@ func TestWireNamesNeverMeet(t *testing.T) {
 	}
 	tools := make([]tool.Tool, len(names))
 	for i, name := range names {
-		tools[i] = plain(name, regie.ClassOnce)
+		tools[i] = idle(name, regie.ClassOnce)
 	}
 	r := registry(t, tools...)
 	for wire, name := range seen {
@@ -62,7 +62,7 @@ func TestRegistryRefuses(t *testing.T) {
 		return &scripted{definition: d}
 	}
 	for name, tools := range map[string][]tool.Tool{
-		"two of a name":             {plain("a.b", regie.ClassOnce), plain("a.b", regie.ClassRead)},
+		"two of a name":             {idle("a.b", regie.ClassOnce), idle("a.b", regie.ClassRead)},
 		"no operation":              {with(func(d *regie.ToolDefinition) { d.Name = "files" })},
 		"empty operation":           {with(func(d *regie.ToolDefinition) { d.Name = "files." })},
 		"empty toolkit":             {with(func(d *regie.ToolDefinition) { d.Name = ".files" })},
@@ -86,7 +86,7 @@ func TestRegistryRefuses(t *testing.T) {
 }
 
 func TestRegistryOrderHashAndScope(t *testing.T) {
-	a, b, c := plain("files.write_file", regie.ClassVerifiable), plain("files.read_file", regie.ClassRead), plain("notes.get_note", regie.ClassRead)
+	a, b, c := idle("files.write_file", regie.ClassVerifiable), idle("files.read_file", regie.ClassRead), idle("notes.get_note", regie.ClassRead)
 	one, other := registry(t, a, b, c), registry(t, c, a, b)
 	names := func(r *tool.Registry) []string {
 		var out []string
@@ -136,7 +136,7 @@ func TestRegistryOrderHashAndScope(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	r := registry(t, plain("files.read_file", regie.ClassRead), plain("files.write_file", regie.ClassOnce), plain("notes.get_note", regie.ClassRead))
+	r := registry(t, idle("files.read_file", regie.ClassRead), idle("files.write_file", regie.ClassOnce), idle("notes.get_note", regie.ClassRead))
 	for wrote, want := range map[string]string{
 		"files__read_files": "files__read_file", "read_file": "files__read_file", "files.raed_file": "files__read_file", "get_notes": "notes__get_note",
 		"writefile": "files__write_file",
@@ -158,26 +158,41 @@ func TestNewGivesWhatTheHandlerHas(t *testing.T) {
 	probe := func(context.Context, *tool.Invocation, pageArgs) (tool.Evidence, tool.Result, error) {
 		return tool.Unsure, tool.Result{}, nil
 	}
-	for _, row := range []struct {
-		class    regie.EffectClass
-		handler  tool.Handler[pageArgs]
-		prepares bool
-		probes   bool
-	}{
-		{regie.ClassOnce, tool.Handler[pageArgs]{Run: run}, false, false},
-		{regie.ClassOnce, tool.Handler[pageArgs]{Run: run, Prepare: prepare}, true, false},
-		{regie.ClassVerifiable, tool.Handler[pageArgs]{Run: run, Probe: probe}, false, true},
-		{regie.ClassVerifiable, tool.Handler[pageArgs]{Run: run, Prepare: prepare, Probe: probe}, true, true},
-	} {
-		d := definition("a.b", row.class)
-		made, err := tool.New(d, row.handler)
+	preview := func(context.Context, *tool.Invocation, pageArgs) (regie.Preview, error) { return regie.Preview{}, nil }
+	check := func(context.Context, *tool.Invocation, pageArgs, []regie.Precondition) error { return nil }
+	for n := range 16 {
+		has := func(side int) bool { return n&side != 0 }
+		class, handler := regie.ClassOnce, tool.Handler[pageArgs]{Run: run}
+		if has(1) {
+			handler.Prepare = prepare
+		}
+		if has(2) {
+			class, handler.Probe = regie.ClassVerifiable, probe
+		}
+		if has(4) {
+			handler.Preview = preview
+		}
+		if has(8) {
+			handler.CheckPreconditions = check
+		}
+		made, err := tool.New(definition("a.b", class), handler)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, prepares := made.(tool.Preparer)
-		_, probes := made.(tool.Prober)
-		if prepares != row.prepares || probes != row.probes {
-			t.Errorf("%s: Preparer %v, Prober %v", row.class, prepares, probes)
+		s := tool.SidesOf(made)
+		if (s.Preparer != nil) != has(1) || (s.Prober != nil) != has(2) || (s.Previewer != nil) != has(4) || (s.Preconditioner != nil) != has(8) {
+			t.Errorf("handler %04b gives %+v", n, s)
+		}
+		bad := &tool.Invocation{Arguments: json.RawMessage(`{"path":1}`)}
+		if has(4) {
+			if _, err := s.Previewer.Preview(t.Context(), bad); regie.CodeOf(err) != regie.CodeBadArguments {
+				t.Errorf("a preview of bad arguments: %v", err)
+			}
+		}
+		if has(8) {
+			if err := s.Preconditioner.CheckPreconditions(t.Context(), bad, nil); regie.CodeOf(err) != regie.CodeBadArguments {
+				t.Errorf("preconditions of bad arguments: %v", err)
+			}
 		}
 	}
 	for name, build := range map[string]func() (tool.Tool, error){

@@ -38,11 +38,11 @@ type Outcome struct {
 
 // Prepare lets a tool record its evidence before it starts (decision 20). A failure means that nothing happened and nothing will.
 func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *regie.CallError) {
-	preparer, ok := t.(Preparer)
-	if !ok {
+	preparer := SidesOf(t).Preparer
+	if preparer == nil {
 		return nil, nil
 	}
-	a := attempt(ctx, t, func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, inv) })
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, inv) })
 	switch {
 	case a.err != nil:
 		return nil, callError(a.err)
@@ -57,7 +57,7 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
-	a := attempt(ctx, t, func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
 	_, notDone := errors.AsType[NotDone](a.err)
 	var out Outcome
 	switch {
@@ -97,8 +97,8 @@ func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bo
 
 // Probe asks a tool of class verifiable whether a call's effect happened (spec 12.2); the outcome is set where it did.
 func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
-	prober, ok := t.(Prober)
-	if !ok {
+	prober := SidesOf(t).Prober
+	if prober == nil {
 		return Unsure, Outcome{}
 	}
 	type finding struct {
@@ -106,7 +106,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 		result   Result
 	}
 	started := time.Now()
-	a := attempt(ctx, t, func(ctx context.Context) (finding, error) {
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (finding, error) {
 		evidence, result, err := prober.Probe(ctx, inv)
 		return finding{evidence, result}, err
 	})
@@ -130,15 +130,19 @@ type attempted[T any] struct {
 	lost  bool // the code is still running; it was given up
 }
 
-// attempt runs fn within the tool's timeout and turns a panic into an error. What fn returns is handed over whole, so that an
+// timeoutOf returns what one attempt of a tool may take (spec 4.3).
+func timeoutOf(t Tool) time.Duration {
+	if timeout := t.Definition().Timeout; timeout > 0 {
+		return timeout
+	}
+	return defaultTimeout
+}
+
+// attempt runs fn within the timeout and turns a panic into an error. What fn returns is handed over whole, so that an
 // abandoned fn shares nothing with its caller. Where the context has ended before, fn is not run: nothing happened.
-func attempt[T any](ctx context.Context, t Tool, fn func(context.Context) (T, error)) attempted[T] {
+func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.Context) (T, error)) attempted[T] {
 	if ctx.Err() != nil {
 		return attempted[T]{err: NotDone{explain(ctx, ctx.Err())}}
-	}
-	timeout := t.Definition().Timeout
-	if timeout <= 0 {
-		timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, regie.Errorf(regie.CodeTimeout, "it took longer than %s", timeout))
 	defer cancel()

@@ -208,12 +208,12 @@ func TestRunCancelled(t *testing.T) {
 			}
 			// What is cancelled before it starts did not happen, whatever its class.
 			for _, class := range []regie.EffectClass{regie.ClassRead, regie.ClassKeyed, regie.ClassOnce, regie.ClassVerifiable} {
-				out := tool.Run(ctx, plain("a.b", class), &tool.Invocation{})
+				out := tool.Run(ctx, idle("a.b", class), &tool.Invocation{})
 				if out.State != regie.CallFailed || out.Error.Code != regie.CodeStopRequested {
 					t.Errorf("%s: %+v", class, out)
 				}
 			}
-			_, problem := tool.Prepare(ctx, plain("a.b", regie.ClassVerifiable), &tool.Invocation{})
+			_, problem := tool.Prepare(ctx, idle("a.b", regie.ClassVerifiable), &tool.Invocation{})
 			if problem == nil || problem.Code != regie.CodeStopRequested {
 				t.Errorf("prepared: %+v", problem)
 			}
@@ -326,16 +326,16 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %+v", name, problem)
 		}
 	}
-	if intent, problem := tool.Prepare(t.Context(), plain("a.b", regie.ClassOnce), &tool.Invocation{}); intent != nil || problem != nil {
+	if intent, problem := tool.Prepare(t.Context(), idle("a.b", regie.ClassOnce), &tool.Invocation{}); intent != nil || problem != nil {
 		t.Errorf("a tool without evidence gives %s %+v", intent, problem)
 	}
-	if evidence, _ := tool.Probe(t.Context(), plain("a.b", regie.ClassOnce), &tool.Invocation{}); evidence != tool.Unsure {
+	if evidence, _ := tool.Probe(t.Context(), idle("a.b", regie.ClassOnce), &tool.Invocation{}); evidence != tool.Unsure {
 		t.Errorf("a tool without a probe is %s", evidence)
 	}
 }
 
 func BenchmarkRun(b *testing.B) {
-	target := plain("a.b", regie.ClassRead)
+	target := idle("a.b", regie.ClassRead)
 	b.ReportAllocs()
 	for b.Loop() {
 		tool.Run(b.Context(), target, &tool.Invocation{})

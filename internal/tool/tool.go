@@ -19,6 +19,12 @@ type Invocation struct {
 	// Repeated says that an earlier attempt of this call may have had its effect and that nothing has shown that it had none. Then
 	// NotDone, which speaks of one attempt, does not tell what became of the call (decision 5).
 	Repeated bool
+	// Preconditions are what an approval of this call bound (decision 20); none where nobody was asked. Prepare of a tool that is a
+	// Preconditioner compares them with the very state that it records, so that nothing comes between the look and the intent.
+	Preconditions []regie.Precondition
+	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision 16). Prepare calls it; nil means
+	// that nothing is kept.
+	Keep func(ctx context.Context, data []byte) (regie.Hash, error)
 }
 
 // Evidence is what a probe found out about an effect (decision 5).
@@ -47,8 +53,8 @@ type Tool interface {
 	Run(ctx context.Context, inv *Invocation) (Result, error)
 }
 
-// Preparer is a Tool that records evidence before it starts: pre-images, versions (decision 20). Prepare must change nothing.
-// Its error settles the call as FAILED without starting it.
+// Preparer is a Tool that records evidence before it starts: pre-images, versions (decision 20). Prepare must change nothing, except
+// for what it gives to Keep. Its error settles the call as FAILED without starting it.
 type Preparer interface {
 	Prepare(ctx context.Context, inv *Invocation) (intent json.RawMessage, err error)
 }
@@ -57,6 +63,44 @@ type Preparer interface {
 // returns the result that Run would have returned.
 type Prober interface {
 	Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error)
+}
+
+// Previewer is a Tool that shows what a call would do before a person approves it (spec 4.2). Preview changes nothing. For a call that
+// Run would refuse it returns the same coded error, so that nobody is asked in vain. Its texts may hold what a model or a file says as
+// it is: DescribeCall makes them harmless and bounds them.
+type Previewer interface {
+	Preview(ctx context.Context, inv *Invocation) (regie.Preview, error)
+}
+
+// Preconditioner is a Previewer whose previews have preconditions (decision 20). CheckPreconditions changes nothing and returns
+// CodeStalePreview where one is gone.
+type Preconditioner interface {
+	CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
+}
+
+// Sides are what a Tool can do besides being run; nil is what it cannot.
+type Sides struct {
+	Preparer       Preparer
+	Prober         Prober
+	Previewer      Previewer
+	Preconditioner Preconditioner
+}
+
+// Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have any of them, or one that wraps
+// another.
+type Sided interface{ Sides() Sides }
+
+// SidesOf returns a tool's sides. It is the only way to ask for them: a type assertion does not find those of a Sided tool.
+func SidesOf(t Tool) Sides {
+	if sided, ok := t.(Sided); ok {
+		return sided.Sides()
+	}
+	var s Sides
+	s.Preparer, _ = t.(Preparer)
+	s.Prober, _ = t.(Prober)
+	s.Previewer, _ = t.(Previewer)
+	s.Preconditioner, _ = t.(Preconditioner)
+	return s
 }
 
 // NotDone marks an error of a tool that knows that nothing happened (decision 5).

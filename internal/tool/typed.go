@@ -11,19 +11,23 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Handler is a tool's code over typed arguments (spec 4.2). Run is required; Prepare and Probe are those of Preparer and Prober.
+// Handler is a tool's code over typed arguments (spec 4.2). Run is required; the others are the tool's sides, of the interfaces with
+// their names.
 type Handler[A any] struct {
 	Run     func(ctx context.Context, inv *Invocation, args A) (Result, error)
 	Prepare func(ctx context.Context, inv *Invocation, args A) (intent json.RawMessage, err error)
 	Probe   func(ctx context.Context, inv *Invocation, args A) (Evidence, Result, error)
+	Preview func(ctx context.Context, inv *Invocation, args A) (regie.Preview, error)
+	// CheckPreconditions is that of Preconditioner.
+	CheckPreconditions func(ctx context.Context, inv *Invocation, args A, preconditions []regie.Precondition) error
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go types do not say.
 	Schema func(*jsonschema.Schema)
 }
 
 // New makes a tool from a definition and typed handlers (spec 4.2). Where the definition has no schema it is derived from A: json
 // tags name the parameters, omitempty makes them optional, jsonschema tags describe them; others than these are refused. A query
-// without a class is a read, an action without one is never repeated (spec 12.2). The tool is a Preparer or Prober exactly if the
-// handler is. New returns CodeBadRequest for a definition that contradicts itself.
+// without a class is a read, an action without one is never repeated (spec 12.2). The tool has exactly the sides that the handler
+// has. New returns CodeBadRequest for a definition that contradicts itself.
 func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, error) {
 	if handler.Run == nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s has no code to run", definition.Name)
@@ -40,17 +44,7 @@ func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, erro
 	if (definition.Class == regie.ClassVerifiable) != (handler.Probe != nil) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable", definition.Name)
 	}
-	base := typed[A]{definition, handler}
-	switch {
-	case handler.Probe != nil && handler.Prepare != nil:
-		return preparingAndProbing[A]{preparing[A]{base}}, nil
-	case handler.Probe != nil:
-		return probing[A]{base}, nil
-	case handler.Prepare != nil:
-		return preparing[A]{base}, nil
-	default:
-		return base, nil
-	}
+	return &typed[A]{definition, handler}, nil
 }
 
 // describe derives the schema of the parameters from A where the definition has none.
@@ -77,10 +71,10 @@ type typed[A any] struct {
 }
 
 // Definition implements Tool.
-func (t typed[A]) Definition() regie.ToolDefinition { return t.definition }
+func (t *typed[A]) Definition() regie.ToolDefinition { return t.definition }
 
 // Run implements Tool.
-func (t typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
+func (t *typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
 	args, err := decode[A](inv)
 	if err != nil {
 		return Result{}, err
@@ -88,18 +82,30 @@ func (t typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
 	return t.handler.Run(ctx, inv, args)
 }
 
-func (t typed[A]) probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return Unsure, Result{}, err
+// Sides implements Sided.
+func (t *typed[A]) Sides() Sides {
+	var s Sides
+	all := (*sides[A])(t)
+	if t.handler.Prepare != nil {
+		s.Preparer = all
 	}
-	return t.handler.Probe(ctx, inv, args)
+	if t.handler.Probe != nil {
+		s.Prober = all
+	}
+	if t.handler.Preview != nil {
+		s.Previewer = all
+	}
+	if t.handler.CheckPreconditions != nil {
+		s.Preconditioner = all
+	}
+	return s
 }
 
-type preparing[A any] struct{ typed[A] }
+// sides is a typed tool with every side, whether its handler has it or not: typed hands out those that it has.
+type sides[A any] typed[A]
 
 // Prepare implements Preparer.
-func (t preparing[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
+func (t *sides[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
 	args, err := decode[A](inv)
 	if err != nil {
 		return nil, err
@@ -107,18 +113,31 @@ func (t preparing[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMes
 	return t.handler.Prepare(ctx, inv, args)
 }
 
-type probing[A any] struct{ typed[A] }
-
 // Probe implements Prober.
-func (t probing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
-	return t.probe(ctx, inv)
+func (t *sides[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
+	args, err := decode[A](inv)
+	if err != nil {
+		return Unsure, Result{}, err
+	}
+	return t.handler.Probe(ctx, inv, args)
 }
 
-type preparingAndProbing[A any] struct{ preparing[A] }
+// Preview implements Previewer.
+func (t *sides[A]) Preview(ctx context.Context, inv *Invocation) (regie.Preview, error) {
+	args, err := decode[A](inv)
+	if err != nil {
+		return regie.Preview{}, err
+	}
+	return t.handler.Preview(ctx, inv, args)
+}
 
-// Probe implements Prober.
-func (t preparingAndProbing[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
-	return t.probe(ctx, inv)
+// CheckPreconditions implements Preconditioner.
+func (t *sides[A]) CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error {
+	args, err := decode[A](inv)
+	if err != nil {
+		return err
+	}
+	return t.handler.CheckPreconditions(ctx, inv, args, preconditions)
 }
 
 // decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean an integer without looking like

@@ -1,0 +1,103 @@
+package regie
+
+import (
+	"path"
+	"strings"
+)
+
+// MaxDiff bounds the diff of a preview in bytes (spec 4.4).
+const MaxDiff = 64 << 10
+
+// Preview is what a person sees before a call is approved: the verbaliser's part of spec 4.2 and of a ValidationContext (spec 4.4).
+// The sentences of one that tool.DescribeCall made, and its diff, hold nothing that acts on a terminal or hides from a reader. Names
+// and values in Preconditions and Scopes are data to compare with: a surface shows the sentences, not those.
+type Preview struct {
+	// Sentence says what the call will do.
+	Sentence `json:"sentence"`
+	// Diff is a unified diff, or a text where there is nothing to compare; at most MaxDiff bytes, with a marker where it is shortened.
+	Diff string `json:"diff,omitempty"`
+	// Warnings are what a person should know and would not see in the diff.
+	Warnings []Sentence `json:"warnings,omitempty"`
+	// Preconditions are what the preview was made from; an approval binds them (decision 20).
+	Preconditions []Precondition `json:"preconditions,omitempty"`
+	// Scopes are proposed for "allow for this session" and "always allow", the narrowest first. The first one is the default:
+	// exactly these arguments (decision 20).
+	Scopes []Scope `json:"scopes,omitempty"`
+}
+
+// PreconditionKind says what a precondition is about (decision 20).
+type PreconditionKind string
+
+// PreconditionFile is the content of a file: Name is its path in the workspace without links, Hash the SHA-256 of its bytes.
+const PreconditionFile PreconditionKind = "file"
+
+// Precondition is a state of the world that a preview showed. When it is gone the approval does not hold (decision 20).
+type Precondition struct {
+	Kind PreconditionKind `json:"kind"`
+	Name string           `json:"name"`
+	// Hash is what it must be; zero means that it must not exist.
+	Hash Hash `json:"hash,omitzero"`
+}
+
+// ScopeKind says how a scope compares (decision 20).
+type ScopeKind string
+
+// The kinds of scopes.
+const (
+	ScopeExact ScopeKind = "exact" // the field is the value, letter by letter; without a field, the call's signature is
+	ScopeUnder ScopeKind = "under" // the field is a path below the value
+	ScopeAny   ScopeKind = "any"   // every call of the tool
+)
+
+// Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is matched against parsed arguments, never
+// against text.
+type Scope struct {
+	// Tool is the canonical name of the one tool that the scope is about.
+	Tool string `json:"tool"`
+	// Field is the argument that is compared; with ScopeExact and no field it is all of them.
+	Field string    `json:"field,omitempty"`
+	Kind  ScopeKind `json:"kind"`
+	// Value is what the field is compared with: a clean relative path for ScopeUnder, the signature's digits for all arguments.
+	Value string `json:"value,omitempty"`
+	// Sentence says it in words.
+	Sentence `json:"sentence"`
+}
+
+// Matches reports whether a call lies within the scope: a call of that tool with that signature (decision 8) and those arguments. It
+// looks at nothing else, so a path that leads elsewhere through a link is compared as it is written. What cannot be compared does not
+// match: a field that is missing or no text, an absolute path, one with "..".
+func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bool {
+	if tool == "" || tool != s.Tool {
+		return false
+	}
+	value, isText := arguments[s.Field].(string)
+	switch {
+	case s.Kind == ScopeAny:
+		return s.Field == "" && s.Value == ""
+	case s.Kind == ScopeExact && s.Field == "":
+		return !signature.IsZero() && signature.String() == s.Value
+	case !isText:
+		return false
+	case s.Kind == ScopeExact:
+		return value == s.Value
+	case s.Kind == ScopeUnder:
+		dir := cleanPath(s.Value)
+		return dir != "" && dir != "." && dir == s.Value && strings.HasPrefix(cleanPath(value), dir+"/")
+	default:
+		return false
+	}
+}
+
+// cleanPath is the shortest form of a relative path, and "" for one that a scope must not be compared with. A path with ".." anywhere
+// is none: behind a link it leads elsewhere than its letters say.
+func cleanPath(name string) string {
+	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, "\\\x00") {
+		return ""
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return ""
+		}
+	}
+	return path.Clean(name)
+}

@@ -1,0 +1,165 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+const (
+	previewTimeout = 10 * time.Second // a person waits for it, so it is not the tool's own timeout
+	maxSaid        = 8 << 10          // bytes of one argument of a sentence: a path shown whole has room
+	maxIndented    = 64 << 10         // bytes of arguments that are spread over lines
+)
+
+// DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails: a tool without a Previewer, one
+// that panics and one that takes too long are described by their name and arguments. Where the tool itself says that it would refuse
+// the call, the refusal is returned beside that description: then nobody is asked, and the call is settled as FAILED with it.
+//
+// Whatever the tool gave, the sentences and the diff that come out are valid UTF-8 in which nothing acts or hides, the diff has at
+// most regie.MaxDiff bytes, and the first scope is "exactly these arguments" (decision 20).
+func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
+	previewer := SidesOf(t).Previewer
+	if previewer == nil {
+		return finish(t, inv, generic(t, inv)), nil
+	}
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) { return previewer.Preview(ctx, inv) })
+	switch {
+	case a.err == nil && a.value.Format != "":
+		return finish(t, inv, a.value), nil
+	case refuses(a.err):
+		return finish(t, inv, generic(t, inv)), callError(a.err)
+	}
+	p := generic(t, inv)
+	if a.err != nil {
+		p.Warnings = append(p.Warnings, regie.Say("the tool could not show what the call would do: %s", callError(a.err).Message))
+	}
+	return finish(t, inv, p), nil
+}
+
+// refuses tells a tool's own refusal, which its Run would repeat, from a preview that did not succeed for a reason of its own.
+func refuses(err error) bool {
+	coded, ok := errors.AsType[*regie.Error](err)
+	if !ok || transient(err) {
+		return false
+	}
+	switch coded.Code {
+	case regie.CodeToolError, regie.CodeStopRequested, regie.CodeInternal:
+		return false
+	default:
+		return true
+	}
+}
+
+// CheckPreconditions compares the world with what a preview showed (decision 20). It returns nil where all is as it was,
+// CodeStalePreview where it is not, and the tool's error where that cannot be told; with any error the call must not run.
+func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditions []regie.Precondition) error {
+	if len(preconditions) == 0 {
+		return nil
+	}
+	checker := SidesOf(t).Preconditioner
+	if checker == nil {
+		return regie.Errorf(regie.CodeStalePreview, "the tool can no longer check what the preview showed: look at the call again")
+	}
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, checker.CheckPreconditions(ctx, inv, preconditions)
+	})
+	return a.err
+}
+
+// generic describes a call by its name and arguments.
+func generic(t Tool, inv *Invocation) regie.Preview {
+	return regie.Preview{
+		Sentence: regie.Say("call %s with these arguments", t.Definition().Name),
+		Diff:     indented(inv.Arguments),
+	}
+}
+
+// indented writes arguments for a reader. What is hidden stays JSON: it is written as an escape.
+func indented(arguments []byte) string {
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		return "{}\n"
+	}
+	var out bytes.Buffer
+	// Deeply nested ones grow by more than a hundred bytes a line, so only what is shown anyway is spread over lines.
+	if len(arguments) > maxIndented || json.Indent(&out, arguments, "", "  ") != nil {
+		out.Reset()
+		out.Write(arguments)
+	}
+	out.WriteByte('\n')
+	var b strings.Builder
+	for _, r := range out.String() {
+		switch {
+		case r < 0x80 || !plain.Hidden(r): // below, JSON escapes by itself; what is no JSON is for finish
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// finish makes a preview safe to store and to show, whoever made it.
+func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
+	name := t.Definition().Name
+	p.Sentence = harmless(p.Sentence)
+	p.Warnings = append([]regie.Sentence(nil), p.Warnings...)
+	for i, warning := range p.Warnings {
+		p.Warnings[i] = harmless(warning)
+	}
+	var whole int
+	if p.Diff, whole = shown(p.Diff); whole > 0 {
+		p.Warnings = append(p.Warnings, regie.Say("only a part is shown: the whole has %s bytes", fmt.Sprint(whole)))
+	}
+	canonical, _ := canonicalise(string(inv.Arguments)) // as they came, where they are not strict JSON: so is their signature
+	scopes := []regie.Scope{{
+		Tool: name, Kind: regie.ScopeExact, Value: signature(name, canonical).String(),
+		Sentence: regie.Say("%s with exactly these arguments", name),
+	}}
+	for _, scope := range p.Scopes {
+		scope.Tool = name // an answer about one tool never covers another
+		scope.Sentence = harmless(scope.Sentence)
+		scopes = append(scopes, scope)
+	}
+	p.Scopes = scopes
+	return p
+}
+
+// harmless makes a sentence's arguments visible and bounds them. The format is the program's own.
+func harmless(s regie.Sentence) regie.Sentence {
+	args := make([]string, len(s.Args))
+	for i, arg := range s.Args {
+		args[i] = plain.Line(clip(arg, maxSaid))
+		if len(arg) > maxSaid {
+			args[i] += "…"
+		}
+	}
+	s.Args = args
+	return s
+}
+
+// shown makes a diff visible and bounds it. The second result is the size of what was cut, zero where all is shown. Cut lines end at a
+// line feed where there is one, so that no line looks whole and is not.
+func shown(diff string) (text string, whole int) {
+	text = plain.Visible(clip(diff, regie.MaxDiff)) // it only grows
+	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
+		return text, 0
+	}
+	marker := fmt.Sprintf("[… shortened: the whole has %d bytes]\n", len(diff))
+	text = clip(text, regie.MaxDiff-len(marker)-1)
+	if end := strings.LastIndexByte(text, '\n'); end > len(text)/2 {
+		text = text[:end]
+	}
+	return text + "\n" + marker, len(diff)
+}
