@@ -16,7 +16,6 @@ const (
 	CodeConflict         Code = "CONFLICT"          // the object is not in a state that allows this
 	CodeRoundInProgress  Code = "ROUND_IN_PROGRESS" // the session is busy and the message was not to wait (spec 3)
 	CodeExpired          Code = "EXPIRED"           // the answer came after the deadline
-	CodeStalePreview     Code = "STALE_PREVIEW"     // what an approval showed is no longer so (decision 20)
 	CodeUserRejected     Code = "USER_REJECTED"     // a person denied the call (spec 4.4)
 	CodeForbidden        Code = "FORBIDDEN"         // a rule forbids the call (decision 19)
 	CodeStale            Code = "STALE_EPOCH"       // another holder has taken the session over (invariant 8)
@@ -40,6 +39,7 @@ const (
 	CodeSpecialFile      Code = "SPECIAL_FILE"      // FIFO, device, socket
 	CodeFileTooLarge     Code = "FILE_TOO_LARGE"    // larger than a tool handles
 	CodeFileChanged      Code = "FILE_CHANGED"      // the file is not what it was when the call was prepared
+	CodeStalePreview     Code = "STALE_PREVIEW"     // what an approval showed is no longer so (decision 20)
 	CodeBadPattern       Code = "BAD_PATTERN"       // a glob that does not parse or is too costly
 	CodeUnknownTool      Code = "UNKNOWN_TOOL"      // no tool of that name in scope
 	CodeBadArguments     Code = "INVALID_ARGUMENTS" // arguments that do not fit the tool's schema

@@ -3,6 +3,9 @@ package regie_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -60,6 +63,27 @@ func TestErrors(t *testing.T) {
 	}{{nil, ""}, {cause, regie.CodeInternal}, {errors.Join(cause, err), regie.CodeDiskFull}} {
 		if got := regie.CodeOf(c.err); got != c.want {
 			t.Errorf("%v has %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+// TestReadmeListsTheCodes keeps the promise that stands beside the codes.
+func TestReadmeListsTheCodes(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`Code = "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(codes) < 40 {
+		t.Fatalf("only %d codes were found", len(codes))
+	}
+	for _, code := range codes {
+		if !strings.Contains(string(readme), "\n| `"+code[1]+"` | ") {
+			t.Errorf("README has no row for %s", code[1])
 		}
 	}
 }

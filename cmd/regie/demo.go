@@ -22,6 +22,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -139,7 +140,7 @@ func (d *demonstration) start(ctx context.Context) (killed bool, err error) {
 		return true, nil
 	}
 	if err != nil {
-		d.say(plain(complaints.String()))
+		d.say(plain.Strip(complaints.String()))
 	}
 	return false, err
 }

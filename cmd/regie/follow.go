@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -101,7 +102,7 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 }
 
 func (w *follower) note(line string) {
-	fmt.Fprintln(w.stderr, plain(line))
+	fmt.Fprintln(w.stderr, plain.Strip(line))
 }
 
 // item shows one event. It returns errStopFollowing at the end of the round.
@@ -199,7 +200,7 @@ func (w *follower) finish(ctx context.Context, timedOut bool) (error, error) {
 		}
 		fmt.Fprintf(w.stdout, "%s\n", line)
 	} else if text := answer(view); text != "" {
-		fmt.Fprintln(w.stdout, plain(text))
+		fmt.Fprintln(w.stdout, plain.Strip(text))
 	}
 	if why != "" {
 		w.note(why)

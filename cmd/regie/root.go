@@ -14,6 +14,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -104,7 +105,7 @@ const codeUsage regie.Code = "USAGE"
 // fail shows an error, once, at the top, and returns the exit code that it means.
 func (c *command) fail(err error) int {
 	code := regie.CodeOf(err)
-	fmt.Fprintf(c.stderr, "regie: %s\n", plain(c.text.Error(err)))
+	fmt.Fprintf(c.stderr, "regie: %s\n", plain.Strip(c.text.Error(err)))
 	switch {
 	case code == codeUsage, code == regie.CodeBadRequest, code == regie.CodeBadPattern, code == regie.CodeBadID, strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
@@ -129,17 +130,4 @@ func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error)
 	o.Config = c.config
 	o.Log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: c.level}))
 	return app.Connect(ctx, o)
-}
-
-// plain strips control sequences from text of models, tools and servers before a terminal sees it (spec 10.1).
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20, r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
 }

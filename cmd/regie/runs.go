@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -107,7 +108,7 @@ func listRuns(w io.Writer, t *text.Printer, rounds []store.RoundSummary) error {
 			took = duration(line.Round.EndedAt.Sub(line.Round.StartedAt))
 		}
 		if _, err := fmt.Fprintf(w, "%s  %s  %-22s %8s  %s\n", line.Round.ID, line.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			roundState(line.Round), took, plain(oneLine(line.Text, 60))); err != nil {
+			roundState(line.Round), took, plain.Strip(oneLine(line.Text, 60))); err != nil {
 			return err
 		}
 	}

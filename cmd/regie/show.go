@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -18,7 +19,7 @@ type printer struct {
 
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, plain(fmt.Sprintf(format, args...)))
+		_, p.err = fmt.Fprintln(p.w, plain.Strip(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -14,14 +14,14 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/app", "internal/config", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/app", "internal/config", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", everything}, "harness around the whole program"},
 	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", everything}, "the only importer of everything"},
 
 	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
-	{"internal/tui", []string{".", "internal/dispatch", "internal/store", "internal/text"}, "a transport: knows only Control"},
+	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{
 		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/store",
@@ -34,14 +34,15 @@ var arrows = []arrow{
 	{"internal/approval", []string{"."}, "pure"},
 	{"internal/provider", []string{"."}, "the contract of a model API"},
 	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse"}, "one vendor, knows no other"},
-	{"internal/tool", []string{"."}, "registry and guard; knows no toolkit"},
-	{"internal/toolkit/...", []string{".", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
+	{"internal/tool", []string{".", "internal/plain"}, "registry and guard; knows no toolkit"},
+	{"internal/toolkit/...", []string{".", "internal/plain", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
 	{"internal/workspace", []string{"."}, "the confined root"},
 	{"internal/store", []string{"."}, "the contract of a database"},
 	{"internal/store/storetest", []string{".", "internal/store"}, "one suite for every database"},
 	{"internal/store/...", []string{".", "internal/fault", "internal/store"}, "one database"},
 	{"internal/config", []string{"."}, "settings and their origins"},
 	{"internal/text", []string{"."}, "the catalogue"},
+	{"internal/plain", nil, "text from outside, made harmless; needs nothing"},
 	{"internal/fault", nil, "fault points; compiled to nothing in a release"},
 	{".", nil, "the nouns: standard library only"},
 }

@@ -23,12 +23,10 @@ func Strip(s string) string {
 
 // acts reports whether a character does something to a terminal or to the text around it.
 func acts(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
+	if r == '\n' || r == '\t' {
 		return false
-	default:
-		return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 	}
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // Hidden reports whether a reader would not see a character, or not see what it does: what Strip removes, other marks of direction,

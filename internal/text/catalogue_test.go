@@ -75,6 +75,8 @@ func compare(c *collector, french map[string]string) []string {
 			problems = append(problems, fmt.Sprintf("%s: %q: %v", s.at, s.text, err))
 		case s.args >= 0 && s.args != len(verbs):
 			problems = append(problems, fmt.Sprintf("%s: %q wants %d arguments and gets %d", s.at, s.text, len(verbs), s.args))
+		case s.said && slices.ContainsFunc(slices.Collect(maps.Values(verbs)), func(verb string) bool { return verb != "s" && verb != "q" }):
+			problems = append(problems, fmt.Sprintf("%s: %q: the arguments of Say are text: use %%s or %%q", s.at, s.text))
 		case needsFrench(s) && french[s.text] == "":
 			missing[s.text] = append(missing[s.text], s.at)
 		}
@@ -195,9 +197,19 @@ func TestCatalogueCanFail(t *testing.T) {
 		{"lost verb", "cmd/x.go", `var _ = p.T("hello %s", name)`, map[string]string{"hello %s": "bonjour"}, "has other verbs"},
 		{"stale", "cmd/x.go", ``, map[string]string{"hello": "bonjour"}, `no code says "hello" any more`},
 		{"too few arguments", "cmd/x.go", `var _ = p.T("hello %s")`, nil, "wants 1 arguments and gets 0"},
+		{"said", "internal/tool/x.go", `var _ = r.Say("hello %s", name)`, nil, `no French for "hello %s" (internal/tool/x.go:5)`},
+		{"said in the root", "x.go", `var _ = Say("hello")`, nil, `no French for "hello"`},
+		{"said by another", "internal/toolkit/files/x.go", "func warn(f string) { r.Say(f) }\n\nfunc _() { warn(\"hello\") }", nil, `no French for "hello"`},
+		{"said, no literal", "internal/tool/x.go", `var _ = r.Say(hello)`, nil, "internal/tool/x.go:5: the sentence is not a string literal"},
+		{"said with a number", "internal/tool/x.go", `var _ = r.Say("%d lines", n)`, map[string]string{"%d lines": "%d lignes"}, "the arguments of Say are text"},
+		{"not said", "internal/tool/x.go", `var _ = r.Sentence{Format: "hello"}`, nil, "make the sentence with Say"},
 		{"%w", "cmd/x.go", `var _ = r.Errorf(c, "hello %w", err)`, nil, "has the verb %w"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
+			head := head
+			if !strings.Contains(bad.file, "/") {
+				head = "package regie\n\n"
+			}
 			problems := strings.Join(check(t, bad.file, head+bad.code, bad.french), "\n")
 			if !strings.Contains(problems, bad.want) {
 				t.Errorf("not caught: want %q in %q", bad.want, problems)

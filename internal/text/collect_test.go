@@ -29,6 +29,7 @@ type sentence struct {
 	at      string // file:line
 	args    int    // how many arguments it is given, -1 where they come as a slice
 	english bool   // in a package that is English only
+	said    bool   // by regie.Say: its arguments are kept as text
 }
 
 // collector gathers the sentences of a module, and the places where it cannot tell what the sentence is.
@@ -37,9 +38,15 @@ type collector struct {
 	files []parsed
 	// passers are functions that hand a parameter on as a sentence, such as broken(format, args...), by "directory.name": their callers
 	// say the sentence. The value is which parameter.
-	passers   map[string]int
+	passers   map[string]spoken
 	sentences []sentence
 	problems  []string
+}
+
+// spoken is which argument of a call is a sentence, and whether it is one of regie.Say.
+type spoken struct {
+	at   int
+	said bool
 }
 
 // parsed is one file.
@@ -50,7 +57,9 @@ type parsed struct {
 	english   bool
 }
 
-func newCollector() *collector { return &collector{set: token.NewFileSet(), passers: map[string]int{}} }
+func newCollector() *collector {
+	return &collector{set: token.NewFileSet(), passers: map[string]spoken{}}
+}
 
 // collect reads the code of the whole module, except tests.
 func collect(t *testing.T) *collector {
@@ -115,8 +124,11 @@ func (c *collector) gather() {
 				params = stringParams(fn)
 			}
 			ast.Inspect(decl, func(node ast.Node) bool {
-				if call, ok := node.(*ast.CallExpr); ok {
-					c.call(f, call, params)
+				switch node := node.(type) {
+				case *ast.CallExpr:
+					c.call(f, node, params)
+				case *ast.CompositeLit:
+					c.literalSentence(f, node)
 				}
 				return true
 			})
@@ -129,10 +141,10 @@ func (c *collector) passer(f parsed, fn *ast.FuncDecl) {
 	params := stringParams(fn)
 	ast.Inspect(fn.Body, func(node ast.Node) bool {
 		if call, ok := node.(*ast.CallExpr); ok {
-			if at := c.sentenceOf(f, call); at >= 0 {
-				if name, ok := call.Args[at].(*ast.Ident); ok {
+			if found, ok := c.sentenceOf(f, call); ok {
+				if name, ok := call.Args[found.at].(*ast.Ident); ok {
 					if index, ok := params[name.Name]; ok {
-						c.passers[f.dir+"."+fn.Name.Name] = index
+						c.passers[f.dir+"."+fn.Name.Name] = spoken{index, found.said}
 					}
 				}
 			}
@@ -143,16 +155,15 @@ func (c *collector) passer(f parsed, fn *ast.FuncDecl) {
 
 // call gathers the sentence of one call, if it has one.
 func (c *collector) call(f parsed, call *ast.CallExpr, params map[string]int) {
-	at := c.sentenceOf(f, call)
-	if at < 0 {
+	which, ok := c.sentenceOf(f, call)
+	if !ok {
 		return
 	}
-	place := c.set.Position(call.Pos())
-	found := sentence{at: fmt.Sprintf("%s:%d", place.Filename, place.Line), args: len(call.Args) - at - 1, english: f.english}
+	at := which.at
+	found := sentence{at: c.place(call), args: len(call.Args) - at - 1, english: f.english && !which.said, said: which.said}
 	if call.Ellipsis.IsValid() {
 		found.args = -1
 	}
-	var ok bool
 	if found.text, ok = literal(call.Args[at]); ok {
 		c.sentences = append(c.sentences, found)
 		return
@@ -162,9 +173,25 @@ func (c *collector) call(f parsed, call *ast.CallExpr, params map[string]int) {
 			return // the callers say it
 		}
 	}
-	if !f.english {
+	if !found.english {
 		c.problems = append(c.problems, found.at+": the sentence is not a string literal, so it cannot be found and translated")
 	}
+}
+
+// literalSentence complains of a Sentence that is not made by Say, which would not be found.
+func (c *collector) literalSentence(f parsed, made *ast.CompositeLit) {
+	kind, ok := made.Type.(*ast.SelectorExpr)
+	if !ok || kind.Sel.Name != "Sentence" || len(made.Elts) == 0 {
+		return
+	}
+	if x, ok := kind.X.(*ast.Ident); ok && x.Name == f.local {
+		c.problems = append(c.problems, c.place(made)+": make the sentence with Say, so that it can be found and translated")
+	}
+}
+
+func (c *collector) place(node ast.Node) string {
+	at := c.set.Position(node.Pos())
+	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
 }
 
 // stringParams returns the places of a function's string parameters by name.
@@ -198,34 +225,32 @@ func rootName(syntax *ast.File) string {
 	return "-"
 }
 
-// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, the second of regie.Errorf, that of a function
-// which passes it on; -1 for other calls.
-func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) int {
-	at := -1
+// sentenceOf returns which argument of a call is a sentence: the first of Printer.T and of regie.Say, the second of regie.Errorf, that
+// of a function which passes it on.
+func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) (found spoken, ok bool) {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
-		if index, ok := c.passers[f.dir+"."+fun.Name]; ok {
-			at = index
-		}
-		if fun.Name == "Errorf" && f.local == "" {
-			at = 1
+		found, ok = c.passers[f.dir+"."+fun.Name]
+		if made, isRoot := ofRoot[fun.Name]; isRoot && f.local == "" {
+			found, ok = made, true
 		}
 	case *ast.SelectorExpr:
 		x, plain := fun.X.(*ast.Ident)
-		switch index, ok := c.passers[f.dir+"."+fun.Sel.Name]; {
+		made, isRoot := ofRoot[fun.Sel.Name]
+		switch {
 		case fun.Sel.Name == "T":
-			at = 0
-		case plain && fun.Sel.Name == "Errorf" && x.Name == f.local:
-			at = 1
-		case ok:
-			at = index
+			found, ok = spoken{}, true
+		case plain && isRoot && x.Name == f.local:
+			found, ok = made, true
+		default:
+			found, ok = c.passers[f.dir+"."+fun.Sel.Name]
 		}
 	}
-	if at >= len(call.Args) {
-		return -1
-	}
-	return at
+	return found, ok && found.at < len(call.Args)
 }
+
+// ofRoot are the functions of the root package that take a sentence.
+var ofRoot = map[string]spoken{"Errorf": {1, false}, "Say": {0, true}}
 
 // literal returns the value of a string literal, or of several that are added.
 func literal(expr ast.Expr) (string, bool) {

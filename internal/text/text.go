@@ -2,7 +2,7 @@
 // like what it prints; a sentence without a translation is shown in English.
 //
 // The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has none there, and make translate adds
-// them, empty. What a model reads (the prompt, the errors of tools) is English only.
+// them, empty. What a model reads (the prompt, the errors of tools) is English only; what regie.Say makes is for people in every package.
 package text
 
 import (
@@ -73,6 +73,9 @@ func (p *Printer) Language() string {
 func (p *Printer) T(format string, args ...any) string {
 	return p.printer.Sprintf(format, p.translated(args)...)
 }
+
+// Sentence returns a sentence that was stored as key and arguments in the printer's language.
+func (p *Printer) Sentence(s regie.Sentence) string { return p.T(s.Format, s.Values()...) }
 
 // Error returns an error's sentence in the printer's language, with those of the errors in it, and "" for nil. What wraps a
 // regie.Error is for logs and left out. An error of others is shown as it is.

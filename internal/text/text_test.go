@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -78,4 +79,44 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// Every sentence that is stored for people can be said in both languages, with all that it is about.
+func TestSentences(t *testing.T) {
+	english, french := New("en"), New("fr")
+	seen := 0
+	for _, s := range collect(t).sentences {
+		if !s.said {
+			continue
+		}
+		seen++
+		made := regie.Sentence{Format: s.text}
+		for i := range s.args {
+			made.Args = append(made.Args, fmt.Sprintf("<argument %d>", i))
+		}
+		if got := english.Sentence(made); got != made.String() {
+			t.Errorf("%s: English is %q, by itself %q", s.at, got, made.String())
+		}
+		got := french.Sentence(made)
+		if got == made.String() || strings.Contains(got, "%!") || strings.Contains(got, "MISSING") {
+			t.Errorf("%s: %q is %q in French", s.at, s.text, got)
+		}
+		for _, arg := range made.Args {
+			if strings.Count(got, arg) != 1 {
+				t.Errorf("%s: %q does not say %s", s.at, got, arg)
+			}
+		}
+	}
+	if seen < 25 {
+		t.Errorf("only %d sentences were found", seen)
+	}
+	for want, s := range map[string]regie.Sentence{
+		"écrire 12 lignes dans docs/x.md (nouveau fichier)": regie.Say("write %s lines to %s (new file)", "12", "docs/x.md"),
+		"remplacer a : +3 −1 lignes":                        regie.Say("replace %s: +%s −%s lines", "a", "3", "1"),
+		"":                                                  {},
+	} {
+		if got := french.Sentence(s); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }

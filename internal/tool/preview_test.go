@@ -81,7 +81,7 @@ func TestDefaultScope(t *testing.T) {
 	r := registry(t, idle("mail.send", regie.ClassOnce))
 	checked := r.Check("mail__send", `{"b":1,"a":"é"}`)
 	for arguments, want := range map[string]bool{
-		string(checked.Arguments): true, ` {"a":"\u00e9","b":1.0}`: true, `{"a":"é","b":2}`: false, `{}`: false,
+		string(checked.Arguments): true, `{"b": 1.0, "a":"\u00e9"}`: true, `{"a":"é","b":2}`: false, `{}`: false,
 	} {
 		p, _ := tool.DescribeCall(t.Context(), checked.Tool, &tool.Invocation{Arguments: json.RawMessage(arguments)})
 		if got := p.Scopes[0].Matches("mail.send", checked.Signature, nil); got != want || len(p.Scopes) != 1 {
@@ -224,10 +224,11 @@ func TestCheckPreconditions(t *testing.T) {
 
 // FuzzDescribe tries what arguments and texts of tools may do to a preview.
 func FuzzDescribe(f *testing.F) {
-	f.Add([]byte(`{"a":1}`), "diff", "name")
-	f.Add([]byte(`{"a":[[[["\u202e`), "\x1b[2J", "\xff\n")
-	f.Add([]byte(strings.Repeat("[", 100)), strings.Repeat("\u0085", 40000), strings.Repeat("x\u200b", 9000))
-	f.Fuzz(func(t *testing.T, arguments []byte, diff, name string) {
+	f.Add([]byte(`{"a":1}`), "diff", "name", uint16(1))
+	f.Add([]byte(`{"a":["\u202e`), "\x1b[2J", "\xff\n", uint16(9000))
+	f.Add([]byte(`[[[`), "\u0085", "x\u200b", uint16(40000))
+	f.Fuzz(func(t *testing.T, arguments []byte, diff, name string, times uint16) {
+		diff, name = strings.Repeat(diff[:min(len(diff), 100)], int(times)), strings.Repeat(name[:min(len(name), 10)], int(times))
 		inv := &tool.Invocation{Arguments: arguments}
 		p, refusal := tool.DescribeCall(t.Context(), idle("a.b", regie.ClassOnce), inv)
 		sound(t, p)

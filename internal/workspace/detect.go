@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -59,6 +60,28 @@ func isRegie(dir string) bool {
 func isGit(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ".git"))
 	return err == nil
+}
+
+// Versioned reports whether a file, by its resolved path, lies in a directory that version control watches: git, Jujutsu, Mercurial or
+// Subversion, found upward and outside the workspace too. As with Detect, marks in the home directory or above it do not count.
+// Whether the file itself is watched is not asked.
+func (r *Root) Versioned(resolved string) bool {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	if there, err := filepath.EvalSymlinks(home); err == nil {
+		home = there
+	}
+	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))), home, func(dir string) bool {
+		for _, mark := range []string{".git", ".jj", ".hg", ".svn"} {
+			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
+				return true
+			}
+		}
+		return false
+	})
+	return found
 }
 
 // tooWide reports whether a workspace there would give an agent everything that a person has.

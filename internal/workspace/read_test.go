@@ -216,3 +216,30 @@ func TestDetect(t *testing.T) {
 		t.Errorf("the root of the file system, meant: %s, %v", root, err)
 	}
 }
+
+func TestVersioned(t *testing.T) {
+	p := newPlace(t)
+	for _, dir := range []string{"home/.git", "home/plain", "home/repo/.jj", "home/repo/src", "svn/.svn"} {
+		p.must(os.MkdirAll(p.abs(dir), 0o755))
+	}
+	p.file("tree/.git", "gitdir: elsewhere")
+	t.Setenv("HOME", p.abs("home"))
+	for name, want := range map[string]bool{
+		"a": false, "home/plain/a": false, "home/repo/a": true, "home/repo/src/not/yet/a": true, "svn/a": true, "tree/a": true,
+		"home/a": true, // a workspace at home is meant, and so are its marks
+	} {
+		if got := p.root.Versioned(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	inner, err := workspace.Open(p.abs("home/repo/src"))
+	p.must(err)
+	defer inner.Close()
+	if !inner.Versioned("a") {
+		t.Error("a workspace within a repository is not versioned")
+	}
+	t.Setenv("HOME", "")
+	if p.root.Versioned("a") || !p.root.Versioned("svn/a") {
+		t.Error("it depends on a home directory")
+	}
+}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"syscall"
@@ -21,6 +22,8 @@ func explain(err error, path string) error {
 		return nil
 	case errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed": // database/sql has no name for it
+		return errClosed
 	case errors.Is(err, syscall.ENOSPC):
 		return regie.Errorf(regie.CodeDiskFull, "the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
 	case errors.Is(err, syscall.EROFS):

@@ -29,12 +29,15 @@ type bounds struct {
 	whole   int64 // bytes of a file that is read from its top without being asked for lines
 	scanned int64 // bytes looked through for a range of lines
 	changed int64 // bytes of a file that is changed
+	diffed  int   // bytes of a file that is compared line by line for a preview
+	opening int   // bytes of a text that are shown where it is not compared
 }
 
 func defaultBounds() bounds {
 	return bounds{
 		listed: 1000, visited: 1_000_000, held: 10_000, depth: 100, shown: 28 << 10, line: 2000,
-		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20,
+		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20, diffed: 1 << 20,
+		opening: 16 << 10,
 	}
 }
 

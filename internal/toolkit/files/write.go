@@ -41,6 +41,9 @@ type intent struct {
 	Lines  int         `json:"lines"`          // lines afterwards
 	Added  int         `json:"added"`          // lines that are written
 	Perm   fs.FileMode `json:"perm,omitempty"` // of the file that was there
+	// Kept names the blob with the content before (decision 16), which is Before; zero where nothing was kept.
+	Kept       regie.Hash `json:"kept,omitzero"`
+	BeforeSize int        `json:"before_size,omitempty"` // bytes of the file that was there
 	// Made are the directories that have to be made.
 	Made []string `json:"made,omitempty"`
 	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
@@ -52,25 +55,41 @@ func (k *toolkit) writeTool() (tool.Tool, error) {
 	return tool.New(regie.ToolDefinition{
 		Name: "files.write_file", Kind: regie.KindAction, Class: regie.ClassVerifiable, Risk: regie.RiskInternal, Timeout: 30 * time.Second,
 		Description: "Write a text file of the workspace in one step. Missing directories are made. A file that exists keeps its permissions and its line ends.",
-	}, tool.Handler[writeArgs]{Prepare: k.prepareWrite, Run: k.write, Probe: k.probeWrite, Schema: func(s *jsonschema.Schema) {
-		s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
-		s.Properties["mode"].Default = json.RawMessage(`"create"`)
-	}})
+	}, tool.Handler[writeArgs]{
+		Prepare: k.prepareWrite, Run: k.write, Probe: k.probeWrite, Preview: k.previewWrite, CheckPreconditions: k.checkWrite,
+		Schema: func(s *jsonschema.Schema) {
+			s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
+			s.Properties["mode"].Default = json.RawMessage(`"create"`)
+		},
+	})
 }
 
-// prepareWrite records what is there and what will be there. It changes nothing.
-func (k *toolkit) prepareWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (json.RawMessage, error) {
+// prepareWrite records what is there and what will be there, and keeps what is there. It changes nothing in the workspace. What it
+// records is what an approval saw, or it fails: from then on Run sees to it that the file is what was recorded.
+func (k *toolkit) prepareWrite(ctx context.Context, inv *tool.Invocation, args writeArgs) (json.RawMessage, error) {
+	var planned intent
+	var before workspace.Content
 	root, err := open(inv)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer root.Close()
+		planned, before, _, err = k.plan(root, args)
 	}
-	defer root.Close()
-	planned, _, _, err := k.plan(root, args)
+	if stale := compare(before, err, inv.Preconditions); stale != nil {
+		return nil, stale
+	}
 	if err != nil {
 		return nil, err
 	}
 	if planned.Made, err = root.Missing(planned.Path); err != nil {
 		return nil, about("path", err)
+	}
+	if before.Exists && inv.Keep != nil {
+		if planned.Kept, err = inv.Keep(ctx, before.Data); err != nil {
+			return nil, err
+		}
+		if planned.Kept != planned.Before {
+			return nil, regie.Errorf(regie.CodeCorrupt, "the old content of %s was not kept as it is", planned.Path)
+		}
 	}
 	return json.Marshal(planned)
 }
@@ -105,7 +124,7 @@ func (k *toolkit) plan(root *workspace.Root, args writeArgs) (planned intent, be
 	}
 	planned.After, planned.Size, planned.Lines, planned.Added = regie.HashOf(after), len(after), lines(after), lines(text)
 	if before.Exists {
-		planned.Before = regie.HashOf(before.Data)
+		planned.Before, planned.BeforeSize = regie.HashOf(before.Data), len(before.Data)
 	}
 	if before.Links > 1 {
 		planned.Links = before.Links

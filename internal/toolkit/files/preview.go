@@ -1,0 +1,282 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// The line ends of a text.
+const (
+	endsLF    = "LF"
+	endsCRLF  = "CRLF"
+	endsMixed = "mixed"
+)
+
+// change is a write as a person is to see it.
+type change struct {
+	planned intent
+	before  workspace.Content
+	after   []byte
+	text    []byte // what is written: all of after, or what is appended
+
+	huge           bool // too large to be compared
+	differs        bool // whether there is a diff by lines, with these counts
+	added, removed int
+	diff           string
+}
+
+// previewWrite shows a write before it is approved (spec 4.2). It reads what prepareWrite reads and refuses what that refuses.
+func (k *toolkit) previewWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (regie.Preview, error) {
+	root, err := open(inv)
+	if err != nil {
+		return regie.Preview{}, err
+	}
+	defer root.Close()
+	c := change{}
+	if c.planned, c.before, c.after, err = k.plan(root, args); err != nil {
+		return regie.Preview{}, err
+	}
+	if c.planned.Made, err = root.Missing(c.planned.Path); err != nil {
+		return regie.Preview{}, about("path", err)
+	}
+	written, err := root.Clean(args.Path)
+	if err != nil {
+		return regie.Preview{}, about("path", err)
+	}
+	c.text = c.after
+	if c.planned.Mode == modeAppend {
+		c.text = c.after[len(c.before.Data):]
+	}
+	k.compareLines(&c)
+	preview := regie.Preview{
+		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c),
+		Preconditions: []regie.Precondition{{Kind: regie.PreconditionFile, Name: c.planned.Path, Hash: c.planned.Before}},
+	}
+	if written != c.planned.Path {
+		preview.Warnings = append(preview.Warnings, regie.Say("%s leads through a link to %s", written, c.planned.Path))
+	} else { // what a scope compares by its letters must be where it leads
+		preview.Scopes = scopes(c.planned.Path)
+	}
+	if c.before.Exists && c.planned.Mode == modeOverwrite && !bytes.Equal(c.before.Data, c.after) && !root.Versioned(c.planned.Path) {
+		preview.Warnings = append(preview.Warnings, regie.Say("no version control was found around %s", c.planned.Path))
+	}
+	return preview, nil
+}
+
+// compareLines makes the diff. A file of bytes and a huge one are not compared: then what is written is shown, or its beginning.
+func (k *toolkit) compareLines(c *change) {
+	before, from := string(c.before.Data), c.planned.Path
+	switch {
+	case c.before.Exists && bytes.Equal(c.before.Data, c.after):
+		return
+	case len(c.after) > k.bounds.diffed || len(before) > k.bounds.diffed:
+		c.huge = true
+		c.diff = strings.ToValidUTF8(string(c.text[:min(len(c.text), k.bounds.opening)]), "")
+		return
+	case !c.before.Exists:
+		from = "/dev/null"
+	case c.binary():
+		before = "" // only what is written can be shown
+	}
+	found, err := udiff.ToUnifiedDiff(from, c.planned.Path, before, c.edits(before), udiff.DefaultContextLines)
+	if err != nil { // the edits do not fit the text that they were made from
+		c.diff = string(c.text)
+		return
+	}
+	crlf := func(ends string) bool { return ends == endsCRLF || ends == "" }
+	quiet := crlf(lineEnds(c.before.Data)) && crlf(lineEnds(c.after)) // alike everywhere, so they would only be noise
+	for _, hunk := range found.Hunks {
+		for i, line := range hunk.Lines {
+			switch line.Kind {
+			case udiff.Insert:
+				c.added++
+			case udiff.Delete:
+				c.removed++
+			}
+			if text, cut := strings.CutSuffix(line.Content, "\r\n"); cut && quiet {
+				hunk.Lines[i].Content = text + "\n"
+			}
+		}
+	}
+	c.diff, c.differs = found.String(), !c.binary()
+}
+
+// edits are the steps from a text to what the write makes of it. Those of an append are known and need no search.
+func (c *change) edits(before string) []udiff.Edit {
+	written := string(c.text)
+	switch {
+	case written == "" && before == "":
+		return nil
+	case c.planned.Mode == modeAppend, before == "":
+		return []udiff.Edit{{Start: len(before), End: len(before), New: written}}
+	default:
+		return udiff.Lines(before, written)
+	}
+}
+
+// binary reports whether the file that is there is not text.
+func (c *change) binary() bool {
+	return binary(c.before.Data[:min(len(c.before.Data), sniffed)])
+}
+
+// sentence says what the write does.
+func (c *change) sentence() regie.Sentence {
+	name, added := c.planned.Path, c.planned.Added
+	switch {
+	case !c.before.Exists && len(c.after) == 0:
+		return regie.Say("create the empty file %s", name)
+	case !c.before.Exists && added == 1:
+		return regie.Say("write 1 line to %s (new file)", name)
+	case !c.before.Exists:
+		return regie.Say("write %s lines to %s (new file)", strconv.Itoa(added), name)
+	case bytes.Equal(c.before.Data, c.after):
+		return regie.Say("write %s again as it is: nothing changes", name)
+	case c.planned.Mode == modeAppend && added == 1:
+		return regie.Say("append 1 line to %s", name)
+	case c.planned.Mode == modeAppend:
+		return regie.Say("append %s lines to %s", strconv.Itoa(added), name)
+	case c.differs:
+		return regie.Say("replace %s: +%s −%s lines", name, strconv.Itoa(c.added), strconv.Itoa(c.removed))
+	default:
+		return regie.Say("replace %s: %s bytes become %s bytes", name, strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after)))
+	}
+}
+
+// warnings are what the diff does not show by itself.
+func (k *toolkit) warnings(c *change) []regie.Sentence {
+	var out []regie.Sentence
+	say := func(s regie.Sentence) { out = append(out, s) }
+	if n := plain.Count(strings.ReplaceAll(string(c.text), "\r\n", "\n")); n > 0 {
+		say(regie.Say("the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
+	}
+	switch {
+	case c.before.Exists && c.binary():
+		kind := http.DetectContentType(c.before.Data)
+		say(regie.Say("the file that is there is not text (%s, %s bytes): only what is written is shown", kind, strconv.Itoa(len(c.before.Data))))
+	case !utf8.Valid(c.before.Data):
+		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
+	}
+	switch {
+	case c.huge && c.planned.Mode == modeOverwrite && c.before.Exists:
+		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards", strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after))))
+	case c.huge:
+		say(regie.Say("the file will have %s bytes", strconv.Itoa(len(c.after))))
+	}
+	if c.huge && len(c.text) > k.bounds.opening {
+		say(regie.Say("only the beginning of what is written is shown"))
+	}
+	if c.before.Perm&0o111 != 0 {
+		say(regie.Say("%s is executable", c.planned.Path))
+	}
+	if s := c.ends(); s.Format != "" {
+		say(s)
+	}
+	if len(c.planned.Made) > 0 {
+		say(regie.Say("the directory %s is made", c.planned.Made[len(c.planned.Made)-1]))
+	}
+	if c.planned.Links > 1 {
+		say(regie.Say("the file has %s names (hard links): the others keep the old content", strconv.FormatUint(c.planned.Links, 10)))
+	}
+	return out
+}
+
+// ends says what happens to the line ends, if it is not what one expects.
+func (c *change) ends() regie.Sentence {
+	before, after := lineEnds(c.before.Data), lineEnds(c.after)
+	switch {
+	case c.before.Exists && c.binary(): // it has no lines
+		return regie.Sentence{}
+	case c.planned.Ends != "":
+		return regie.Say("the line ends are written as %s, like those of the file", c.planned.Ends)
+	case before == "" && after == endsCRLF:
+		return regie.Say("the lines end in CRLF")
+	case before != endsMixed && after == endsMixed:
+		return regie.Say("the line ends are of two kinds, LF and CRLF")
+	case before == endsMixed && after != endsMixed && after != "":
+		return regie.Say("the line ends were of two kinds and all become %s", after)
+	default:
+		return regie.Sentence{}
+	}
+}
+
+// lineEnds returns which line ends a text has, and "" where it has none.
+func lineEnds(text []byte) string {
+	all, crlf := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n"))
+	switch {
+	case all == 0:
+		return ""
+	case crlf == 0:
+		return endsLF
+	case crlf == all:
+		return endsCRLF
+	default:
+		return endsMixed
+	}
+}
+
+// scopes are what an answer about a write may cover besides this very call (decision 20), the narrowest first: this file, the files
+// below its directory, those below the topmost one, all.
+func scopes(name string) []regie.Scope {
+	scope := func(kind regie.ScopeKind, value string, words regie.Sentence) regie.Scope {
+		return regie.Scope{Field: "path", Kind: kind, Value: value, Sentence: words}
+	}
+	out := []regie.Scope{scope(regie.ScopeExact, name, regie.Say("any text to %s", name))}
+	if dir := path.Dir(name); dir != "." {
+		out = append(out, scope(regie.ScopeUnder, dir, regie.Say("any file below %s/", dir)))
+		if top, _, deep := strings.Cut(dir, "/"); deep {
+			out = append(out, scope(regie.ScopeUnder, top, regie.Say("any file below %s/", top)))
+		}
+	}
+	return append(out, regie.Scope{Kind: regie.ScopeAny, Sentence: regie.Say("any file of this workspace")})
+}
+
+// checkWrite compares the file with what a preview showed (decision 20).
+func (k *toolkit) checkWrite(_ context.Context, inv *tool.Invocation, args writeArgs, preconditions []regie.Precondition) error {
+	var now workspace.Content
+	root, err := open(inv)
+	if err == nil {
+		defer root.Close()
+		now, err = root.Load(args.Path, k.bounds.changed)
+	}
+	if stale := compare(now, err, preconditions); stale != nil {
+		return stale
+	}
+	return about("path", err)
+}
+
+// compare returns CodeStalePreview where a file, or the failure to load it, is not what was approved. It returns nil where nothing
+// was asked to be compared, and where the failure does not tell: its caller fails with that.
+func compare(now workspace.Content, failure error, preconditions []regie.Precondition) error {
+	if len(preconditions) == 0 {
+		return nil
+	}
+	switch regie.CodeOf(failure) {
+	case "", regie.CodeFileExists: // it was loaded; that it exists is compared below
+	case regie.CodeNoPermission, regie.CodeToolError, regie.CodeInternal:
+		return nil
+	default:
+		return about("path", regie.Errorf(regie.CodeStalePreview, "the file is no longer what the preview showed: %v", failure))
+	}
+	var hash regie.Hash
+	if now.Exists {
+		hash = regie.HashOf(now.Data)
+	}
+	for _, p := range preconditions {
+		if p.Kind != regie.PreconditionFile || p.Name != now.Path || p.Hash != hash {
+			return about("path", regie.Errorf(regie.CodeStalePreview, "%s is no longer what the preview showed: it has to be approved anew", now.Path))
+		}
+	}
+	return nil
+}
