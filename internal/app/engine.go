@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
@@ -32,6 +33,8 @@ type Options struct {
 	Models func(name string) (provider.Provider, error)
 	// Limits replaces the default limits of spec 3.2 where it is not zero; a request can only lower them.
 	Limits regie.Limits
+	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
+	ApprovalTTL, QuestionTTL time.Duration
 	// ReadOnly opens an engine that runs nothing: for commands that only look. It resumes no interrupted run.
 	ReadOnly bool
 	// Resumed is told the interrupted runs that the engine takes up at its start.
@@ -87,7 +90,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.Models == nil {
 		o.Models = Models(o.Config)
 	}
-	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta})
+	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL})
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
 	e.registry = registry

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
@@ -135,6 +136,8 @@ type bed struct {
 	root     string
 	settings config.Config
 	tools    []tool.Tool
+
+	approvalTTL time.Duration
 }
 
 func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
@@ -151,7 +154,7 @@ func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
 // connect attaches to the data directory; the first to do so is the engine.
 func (b *bed) connect() *app.Conn {
 	b.t.Helper()
-	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools})
+	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL})
 	if err != nil {
 		b.t.Fatal(err)
 	}
