@@ -195,6 +195,7 @@ func TestCatalogueCanFail(t *testing.T) {
 		{"lost verb", "cmd/x.go", `var _ = p.T("hello %s", name)`, map[string]string{"hello %s": "bonjour"}, "has other verbs"},
 		{"stale", "cmd/x.go", ``, map[string]string{"hello": "bonjour"}, `no code says "hello" any more`},
 		{"too few arguments", "cmd/x.go", `var _ = p.T("hello %s")`, nil, "wants 1 arguments and gets 0"},
+		{"said", "internal/approval/x.go", `var _ = r.Say("hello %s", name)`, nil, `no French for "hello %s" (internal/approval/x.go:5)`},
 		{"%w", "cmd/x.go", `var _ = r.Errorf(c, "hello %w", err)`, nil, "has the verb %w"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {

@@ -198,7 +198,7 @@ func rootName(syntax *ast.File) string {
 	return "-"
 }
 
-// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, the second of regie.Errorf, that of a function
+// sentenceOf returns which argument of a call is a sentence: the first of Printer.T and of regie.Say, the second of regie.Errorf, that of a function
 // which passes it on; -1 for other calls.
 func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) int {
 	at := -1
@@ -210,6 +210,9 @@ func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) int {
 		if fun.Name == "Errorf" && f.local == "" {
 			at = 1
 		}
+		if fun.Name == "Say" && f.local == "" {
+			at = 0
+		}
 	case *ast.SelectorExpr:
 		x, plain := fun.X.(*ast.Ident)
 		switch index, ok := c.passers[f.dir+"."+fun.Sel.Name]; {
@@ -217,6 +220,8 @@ func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) int {
 			at = 0
 		case plain && fun.Sel.Name == "Errorf" && x.Name == f.local:
 			at = 1
+		case plain && fun.Sel.Name == "Say" && x.Name == f.local:
+			at = 0
 		case ok:
 			at = index
 		}
