@@ -1,7 +1,8 @@
-// Package approval decides whether a call may run, must ask a person, or is forbidden. It is pure (spec 4.4, decision 19).
+// Package approval decides whether a call may run, is asked about, or is forbidden, what a person's approval binds, and which rule a
+// person's answer makes (spec 4.4, decisions 19 and 20). It is pure: its answers depend on its arguments alone, the time among them.
 //
-// At this stage it knows the app's default (writes ask) and the allow rules that a run was started with; the whole hierarchy and
-// the asking itself come with the approvals' issue.
+// Decide is the verdict, Bind what an approval holds for, ScopeFor and RuleFrom what an answer for a session or for always becomes.
+// Asking, waiting and storing are the engine's work.
 package approval
 
 import (
@@ -10,20 +11,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Verdict is what is to happen with a call.
-type Verdict string
-
-// The verdicts.
-const (
-	Allow Verdict = "ALLOW"
-	Ask   Verdict = "ASK"
-)
-
-// OnApproval says what happens with an action that needs an approval while nobody can be asked (spec 4.4, 10.1).
+// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4, 10.1).
 type OnApproval string
 
 // The policies of an unattended run.
 const (
+	Park        OnApproval = "park" // the round waits for a person, without a slot
 	DenyAndGoOn OnApproval = "deny" // the model is told and goes on
 	FailRun     OnApproval = "fail" // the round ends DENIED
 )
@@ -35,28 +28,31 @@ type Policy struct {
 	OnApproval OnApproval `json:"on_approval,omitempty"`
 }
 
-// Validate refuses patterns that cannot match a tool name.
+// Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest for an unknown OnApproval. The empty
+// OnApproval leaves the choice to the engine.
 func (p Policy) Validate() error {
 	for _, pattern := range p.Allow {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || pattern == "" {
 			return regie.Errorf(regie.CodeBadPattern, "%q is not a tool pattern: write files.write_file or files.*", pattern)
 		}
 	}
-	if p.OnApproval != "" && p.OnApproval != DenyAndGoOn && p.OnApproval != FailRun {
-		return regie.Errorf(regie.CodeBadRequest, "%q is not a policy for approvals: use deny or fail", string(p.OnApproval))
+	switch p.OnApproval {
+	case "", Park, DenyAndGoOn, FailRun:
+		return nil
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a policy for approvals: use park, deny or fail", string(p.OnApproval))
 	}
-	return nil
 }
 
-// Decide gives the verdict on a call of a tool: queries run, actions ask unless the policy allows them.
-func Decide(policy Policy, tool string, kind regie.CallKind) Verdict {
-	if kind == regie.KindQuery {
-		return Allow
-	}
-	for _, pattern := range policy.Allow {
-		if ok, err := path.Match(pattern, tool); ok && err == nil {
-			return Allow
+// grounds are the patterns that allow a tool. A malformed one never does, nor does any allow a call without a tool.
+func (p Policy) grounds(tool string) []regie.Ground {
+	var out []regie.Ground
+	for _, pattern := range p.Allow {
+		if ok, err := path.Match(pattern, tool); ok && err == nil && tool != "" {
+			out = append(out, regie.Ground{
+				Source: regie.SourceRun, Verdict: regie.VerdictAllow, Sentence: regie.Say("the run was started with %q allowed", pattern),
+			})
 		}
 	}
-	return Ask
+	return out
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
+// defaultLevels are what is asked about where nothing is configured (spec 13.1).
+var defaultLevels = []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}}
+
 // plan turns a reply into its message and its calls. A call that cannot run is settled at once, so that each has exactly one
 // result whatever the model wrote (invariant 4).
 func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
@@ -57,9 +60,11 @@ func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used m
 		call.ProviderCallID = "call_" + call.ID.String()
 	}
 	used[call.ProviderCallID] = struct{}{}
+	judged := approval.Input{Tool: call.Tool, Signature: call.Signature, Policy: r.policy, Levels: defaultLevels}
 	if checked.Tool != nil {
 		definition := checked.Tool.Definition()
 		call.Kind, call.Class, call.Definition = definition.Kind, definition.Class, checked.Definition
+		judged.Kind, judged.Risk, judged.Role = definition.Kind, definition.Risk, definition.Role
 	}
 	switch {
 	case ordinal >= r.round.Limits.CallsInReply:
@@ -68,7 +73,7 @@ func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used m
 		})
 	case checked.Error != nil:
 		notRun(&call, checked.NotRun, *checked.Error)
-	case approval.Decide(r.policy, call.Tool, call.Kind) != approval.Allow:
+	case approval.Decide(judged).Verdict != regie.VerdictAllow:
 		notRun(&call, regie.NotRunDenied, regie.CallError{
 			Code: "APPROVAL_NEEDED", Message: "this action needs a person's approval and nobody can be asked in this run", Hint: "tell the person what you would have done; the run can be started again with this tool allowed",
 		})

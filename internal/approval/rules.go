@@ -1,0 +1,133 @@
+package approval
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// standing are the grounds of the standing rules.
+func standing(in *Input) []regie.Ground {
+	var out []regie.Ground
+	for i := range in.Rules {
+		rule := &in.Rules[i]
+		verdict, compared := judge(in, rule)
+		if verdict == "" {
+			continue
+		}
+		out = append(out, regie.Ground{Source: regie.SourceRule, Verdict: verdict, Sentence: sayRule(rule, verdict, compared)})
+	}
+	return out
+}
+
+func sayRule(rule *regie.Rule, verdict regie.Verdict, compared bool) regie.Sentence {
+	id, author := rule.ID.String(), rule.Author
+	switch {
+	case !compared:
+		return regie.Say("the rule %s of %q cannot be compared with these arguments, so a person decides", id, author)
+	case verdict == regie.VerdictAllow:
+		return regie.Say("the rule %s of %q allows this", id, author)
+	case verdict == regie.VerdictForbid:
+		return regie.Say("the rule %s of %q forbids this", id, author)
+	default:
+		return regie.Say("the rule %s of %q wants this approved each time", id, author)
+	}
+}
+
+// project are the grounds of the rules in files of the workspace. Whoever can write there could write an allow rule too, the model
+// among them: it is as if it did not stand there.
+func project(in *Input) []regie.Ground {
+	var out []regie.Ground
+	for i := range in.Project {
+		verdict, compared := judge(in, &in.Project[i])
+		var sentence regie.Sentence
+		switch {
+		case verdict == "" || verdict == regie.VerdictAllow:
+			continue
+		case !compared:
+			sentence = regie.Say("a rule in the files of this project cannot be compared with these arguments, so a person decides")
+		case verdict == regie.VerdictForbid:
+			sentence = regie.Say("a rule in the files of this project forbids this")
+		default:
+			sentence = regie.Say("a rule in the files of this project wants this approved each time")
+		}
+		out = append(out, regie.Ground{Source: regie.SourceWorkspace, Verdict: verdict, Sentence: sentence})
+	}
+	return out
+}
+
+// judge returns what a rule says of the call, "" where it says nothing. A word that is neither ALLOW nor FORBID is MUST_ASK: somebody
+// wanted something, and a question harms nobody. So is a rule whose scope cannot be compared with the call, unless it allows: else a
+// path written with ".." would be outside every rule that forbids.
+func judge(in *Input, rule *regie.Rule) (verdict regie.Verdict, compared bool) {
+	if !concerns(in, rule) {
+		return "", true
+	}
+	switch {
+	case rule.Scope.Matches(in.Tool, in.Signature, in.Arguments):
+		if rule.Verdict == regie.VerdictAllow || rule.Verdict == regie.VerdictForbid {
+			return rule.Verdict, true
+		}
+		return regie.VerdictMustAsk, true
+	case rule.Verdict != regie.VerdictAllow && rule.Scope.Tool == in.Tool && !decidable(rule.Scope, in):
+		return regie.VerdictMustAsk, false
+	default:
+		return "", true
+	}
+}
+
+// concerns reports whether a rule is one of this workspace and session, and of this time. A rule without a workspace, which no person's
+// answer makes, can narrow everywhere and allow nowhere.
+func concerns(in *Input, rule *regie.Rule) bool {
+	allows := rule.Verdict == regie.VerdictAllow
+	switch {
+	case rule.WorkspaceID.IsZero() && allows:
+		return false
+	case !rule.WorkspaceID.IsZero() && rule.WorkspaceID != in.WorkspaceID:
+		return false
+	case !rule.SessionID.IsZero() && rule.SessionID != in.SessionID:
+		return false
+	default:
+		return !expired(rule.ExpiresAt, in.Now, allows)
+	}
+}
+
+// expired reports whether a rule has ended; it has at its last instant. Without a time nobody can tell, and only what allows is dropped.
+func expired(at, now time.Time, allows bool) bool {
+	switch {
+	case at.IsZero():
+		return false
+	case now.IsZero():
+		return allows
+	default:
+		return !now.Before(at)
+	}
+}
+
+// decidable reports whether Scope.Matches could tell that the call lies outside the scope, and did not merely find nothing to compare.
+func decidable(scope regie.Scope, in *Input) bool {
+	value, isText := in.Arguments[scope.Field].(string)
+	switch scope.Kind {
+	case regie.ScopeAny:
+		return false // it matches every call of its tool, or is malformed
+	case regie.ScopeExact:
+		if scope.Field != "" { // "./a" is no other file than "a"
+			return isText && path.Clean(value) != path.Clean(scope.Value)
+		}
+		var wanted regie.Hash
+		err := wanted.UnmarshalText([]byte(scope.Value))
+		return err == nil && !wanted.IsZero() && wanted.String() == scope.Value && !in.Signature.IsZero()
+	case regie.ScopeUnder:
+		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value && scope.Value != "."
+	default:
+		return false
+	}
+}
+
+// plainPath reports whether a path means what its letters say: it is relative and holds no way up. It is as strict as Scope.Matches.
+func plainPath(name string) bool {
+	return name != "" && name[0] != '/' && name[0] != '~' && !strings.ContainsAny(name, "\\\x00") && !slices.Contains(strings.Split(name, "/"), "..")
+}
