@@ -202,7 +202,7 @@ func TestRuleFrom(t *testing.T) {
 		{"no workspace", ruleID, regie.ID{}, thisSession, shown, session, regie.CodeInternal},
 		{"no session", ruleID, here, regie.ID{}, shown, session, regie.CodeInternal},
 		{"nobody", ruleID, here, thisSession, shown, regie.Decision{CallID: callID, Answer: regie.AnswerSession}, regie.CodeInternal},
-		{"of no call", ruleID, here, thisSession, review(func(r *regie.Review) { r.CallID = regie.ID{} }), session, regie.CodeInternal},
+		{"of no call", ruleID, here, thisSession, review(func(r *regie.Review) { r.CallID = regie.ID{} }), regie.Decision{Answer: regie.AnswerSession, By: "ann"}, regie.CodeInternal},
 		{"of another call", ruleID, here, thisSession, review(func(r *regie.Review) { r.CallID = elsewhere }), session, regie.CodeInternal},
 	} {
 		if made, err := approval.RuleFrom(c.id, c.workspace, c.session, noon, c.review, c.decision); regie.CodeOf(err) != c.code || !reflect.DeepEqual(made, regie.Rule{}) {

@@ -121,7 +121,7 @@ func decidable(scope regie.Scope, in *Input) bool {
 		err := wanted.UnmarshalText([]byte(scope.Value))
 		return err == nil && !wanted.IsZero() && wanted.String() == scope.Value && !in.Signature.IsZero()
 	case regie.ScopeUnder:
-		return isText && plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value && scope.Value != "."
+		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value && scope.Value != "."
 	default:
 		return false
 	}

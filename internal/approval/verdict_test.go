@@ -38,6 +38,7 @@ func TestSentences(t *testing.T) {
 		{"external: always confirm", edits{external, query}, "ASK", []regie.Source{"tool"}},
 		{"a tool's risk is a default", edits{external, allowed}, "ALLOW", []regie.Source{"rule", "tool"}},
 		{"if any level says yes", edits{writes, withLevel(approval.Level{Source: regie.SourceSession, RequireValidation: true})}, "MUST_ASK", []regie.Source{"session", "app"}},
+		{"a level says one thing, the strictest", edits{withLevel(approval.Level{Source: regie.SourceAgent, RequireValidation: true, Require: "all"})}, "MUST_ASK", []regie.Source{"agent"}},
 		{"no standing rule lifts require_validation", edits{demand, allowed, withAllowed("*")}, "MUST_ASK", []regie.Source{"app"}},
 		{"approval is a property of a call of any kind", edits{query, withRule(regie.VerdictMustAsk)}, "MUST_ASK", []regie.Source{"rule"}},
 		{"a rule that asks is explicit", edits{withRule(regie.VerdictAsk), allowed}, "MUST_ASK", []regie.Source{"rule"}},
@@ -136,6 +137,7 @@ func TestWhichRules(t *testing.T) {
 		{"allowing a value, written otherwise", allow, scoped(exact("path", "docs/b.md")), path("docs/./b.md"), "ASK"},
 		{"forbidding a value, not a text", forbid, scoped(exact("lines", "3")), same, must},
 		{"forbidding, a folder that is none", forbid, scoped(under("secrets/")), same, must},
+		{"forbidding, an absolute folder", forbid, scoped(under("/secrets")), same, must},
 		{"forbidding, the whole workspace", forbid, scoped(under(".")), same, must},
 		{"forbidding, digits that are none", forbid, scoped(exact("", "x")), same, must},
 		{"forbidding, no digits", forbid, scoped(exact("", "")), same, must},
@@ -157,10 +159,11 @@ func TestWhichRules(t *testing.T) {
 		}
 		grounded(t, in, got)
 		in.Rules, in.Project = nil, in.Rules
-		if c.verdict != allow {
-			if got := approval.Decide(in); got.Verdict != c.want {
-				t.Errorf("a rule of the project %s, %s: %s, want %s", c.verdict, c.name, got.Verdict, c.want)
-			}
+		if c.verdict == allow {
+			c.want = "ASK"
+		}
+		if got := approval.Decide(in); got.Verdict != c.want {
+			t.Errorf("a rule of the project %s, %s: %s, want %s", c.verdict, c.name, got.Verdict, c.want)
 		}
 	}
 }
