@@ -110,7 +110,9 @@ func reviewOf(asked *regie.Approval, call regie.ID) *regie.Review {
 
 // edited is the review of a call with the arguments that a person wrote (decision 20): they are validated like a model's, judged anew,
 // and what they do is shown and bound in place of what was proposed.
-func (l *local) edited(ctx context.Context, asked *regie.Approval, of regie.Session, workspace regie.Workspace, review *regie.Review, d *regie.Decision) (regie.Review, error) {
+func (l *local) edited(
+	ctx context.Context, asked *regie.Approval, of regie.Session, workspace regie.Workspace, review *regie.Review, d *regie.Decision,
+) (regie.Review, error) {
 	checked := l.registry.Check(review.Tool, string(d.Arguments))
 	switch {
 	case checked.Tool == nil || checked.Definition != review.Definition:

@@ -17,11 +17,8 @@ import (
 )
 
 // parked waits until a session waits for people and returns what it waits for.
-func (b *bed) parked(control dispatch.Control, session regie.ID, states ...regie.SessionState) store.Inbox {
+func (b *bed) parked(control dispatch.Control, session regie.ID) store.Inbox {
 	b.t.Helper()
-	if len(states) == 0 {
-		states = []regie.SessionState{regie.SessionWaitingValidation, regie.SessionWaitingResponse}
-	}
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {
 			State regie.SessionState `json:"state"`
@@ -29,13 +26,11 @@ func (b *bed) parked(control dispatch.Control, session regie.ID, states ...regie
 		if e.Type != regie.EventSessionState || json.Unmarshal(e.Body, &body) != nil {
 			return false
 		}
-		for _, state := range states {
-			if body.State == state {
-				inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
-				return err == nil && len(inbox.Approvals)+len(inbox.Questions) > 0
-			}
+		if body.State != regie.SessionWaitingValidation && body.State != regie.SessionWaitingResponse {
+			return false
 		}
-		return false
+		inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
+		return err == nil && len(inbox.Approvals)+len(inbox.Questions) > 0
 	})
 	inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
 	if err != nil {

@@ -87,7 +87,8 @@ func (r *run) complete(call *regie.Call) {
 		return
 	}
 	settle(call, regie.CallFailed, "", &regie.CallError{
-		Code: "COMPLETE_REFUSED", Message: "not completed: of this reply " + strings.Join(open, ", "), Retryable: true, Hint: "repair or explain what did not succeed, then complete",
+		Code: "COMPLETE_REFUSED", Message: "not completed: of this reply " + strings.Join(open, ", "), Retryable: true,
+		Hint: "repair or explain what did not succeed, then complete",
 	})
 }
 

@@ -69,7 +69,9 @@ func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used m
 	case checked.Error != nil:
 		notRun(&call, checked.NotRun, *checked.Error)
 	case checked.Tool.Definition().Role == regie.RoleQuestion && !r.policy.Questions:
-		notRun(&call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed"})
+		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
+			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed",
+		})
 	default:
 		call.Ask = checked.Asks
 		r.put(&call, r.judge(&call, checked.Tool.Definition()))

@@ -223,7 +223,7 @@ func (t *tx) closeStopped(fence store.Fence, waiting []waitingMessage, now time.
 
 func (t *tx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
 	if _, err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
-		WHERE n = ?`, string(reason), now.UnixMicro(), chain); err != nil {
+		WHERE n = ?`, null(reason), now.UnixMicro(), chain); err != nil {
 		return err
 	}
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})

@@ -1,0 +1,336 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Ask starts a round whose reply proposes actions that people are asked about, and parks it.
+func (w *World) Ask(n int) (store.Fence, store.Reply, *regie.Approval) {
+	w.T.Helper()
+	fence := w.Start()
+	kinds := make([]regie.CallKind, n)
+	for i := range kinds {
+		kinds[i] = regie.KindAction
+	}
+	reply := w.Reply(fence, 1, kinds...)
+	asked := w.Approval(fence, reply)
+	reply.Ask, reply.Park = &store.Asked{Approval: asked}, true
+	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
+	w.must(err)
+	if !out.Parked {
+		w.T.Fatal("the round did not park")
+	}
+	return fence, reply, asked
+}
+
+// Approval makes the approval of a reply's calls and has them await it.
+func (w *World) Approval(fence store.Fence, reply store.Reply) *regie.Approval {
+	a := &regie.Approval{
+		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, Exchange: 1, ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(),
+	}
+	for i := range reply.Calls {
+		c := &reply.Calls[i]
+		c.State = regie.CallAwaitingApproval
+		a.Reviews = append(a.Reviews, regie.Review{
+			CallID: c.ID, Tool: c.Tool, Definition: c.Definition, Arguments: json.RawMessage(c.Arguments), Verdict: regie.VerdictAsk,
+			Preview: regie.Preview{Sentence: regie.Sentence{Format: "do it"}, Diff: "+x\n"},
+			Grounds: []regie.Ground{{Source: regie.SourceApp, Verdict: regie.VerdictAsk, Sentence: regie.Sentence{Format: "because"}}},
+		})
+	}
+	return a
+}
+
+func (w *World) state(session regie.ID, want regie.SessionState) {
+	w.T.Helper()
+	got, _, err := w.Store.Session(w.Ctx, session)
+	w.must(err)
+	w.equal("session state", got.State, want)
+}
+
+func (w *World) decide(a *regie.Approval, request string, decisions ...regie.Decision) (store.Resolved, error) {
+	for i := range decisions {
+		decisions[i].By = "ada"
+	}
+	return w.Store.Decide(w.Ctx, store.Decide{ApprovalID: a.ID, Request: request, Decisions: decisions})
+}
+
+// approvals follows an approval from its asking to the calls that it decided (spec 4.4, decision 20).
+func approvals(w *World) {
+	fence, reply, asked := w.Ask(3)
+	w.state(fence.SessionID, regie.SessionWaitingValidation)
+	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.refused(regie.CodeConflict, err) // a waiting round has no holder
+	found, err := w.Store.Orphans(w.Ctx)
+	w.must(err)
+	w.equal("orphans", len(found), 0)
+	inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w"})
+	w.must(err)
+	if len(inbox.Approvals) != 1 || len(inbox.Approvals[0].Reviews) != 3 {
+		w.T.Fatalf("the inbox holds %+v", inbox)
+	}
+	w.equal("review", inbox.Approvals[0].Reviews[1], asked.Reviews[1])
+	w.equal("expiry", inbox.Approvals[0].ExpiresAt, asked.ExpiresAt)
+	other, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/elsewhere"})
+	w.must(err)
+	w.equal("another workspace's inbox", len(other.Approvals), 0)
+
+	out, err := w.decide(asked, "1", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
+	w.must(err)
+	w.equal("ready", out.Ready, false)
+	before := w.head(fence.SessionID)
+	_, err = w.decide(asked, "1", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow}) // said again
+	w.must(err)
+	_, err = w.decide(asked, "2", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
+	w.refused(regie.CodeConflict, err)
+	// A request with one decision that comes too late is refused whole.
+	_, err = w.decide(asked, "3", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow}, regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
+	w.refused(regie.CodeConflict, err)
+	w.equal("the log", w.head(fence.SessionID), before)
+
+	edited := json.RawMessage(`{"n":7}`)
+	_, err = w.decide(asked, "4", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow, Arguments: edited})
+	w.must(err)
+	out, err = w.decide(asked, "5", regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"})
+	w.must(err)
+	w.equal("ready", out.Ready, true)
+	w.state(fence.SessionID, regie.SessionActive)
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	w.equal("resumes", claimed.Round.Counters.Resumes, 0)
+	w.equal("states", []regie.CallState{claimed.Calls[0].State, claimed.Calls[1].State, claimed.Calls[2].State},
+		[]regie.CallState{regie.CallApproved, regie.CallApproved, regie.CallNotRun})
+	w.equal("executed", string(claimed.Calls[1].Executed), string(edited))
+	w.equal("review", claimed.Reviews[reply.Calls[0].ID].Decision.By, "ada")
+	if problem := claimed.Calls[2].Error; problem == nil || problem.Code != regie.CodeUserRejected || !strings.Contains(problem.Message, "no") {
+		w.T.Errorf("the denial says %+v", problem)
+	}
+	w.head(fence.SessionID)
+}
+
+// decideTogether has many answer one call at once: one is accepted.
+func decideTogether(w *World) {
+	fence, reply, asked := w.Ask(1)
+	var accepted atomic.Int64
+	together(8, func(i int) {
+		_, err := w.decide(asked, string(rune('a'+i)), regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
+		switch regie.CodeOf(err) {
+		case "":
+			accepted.Add(1)
+		case regie.CodeConflict:
+		default:
+			w.T.Error(err)
+		}
+	})
+	w.equal("accepted", accepted.Load(), int64(1))
+	w.head(fence.SessionID)
+}
+
+// decidedBeforeParking answers while the holder still works on the queries of the batch: the round does not park, and its holder is
+// told so.
+func decidedBeforeParking(w *World) {
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
+	asked := w.Approval(fence, store.Reply{Calls: reply.Calls[1:]})
+	reply.Ask = &store.Asked{Approval: asked}
+	w.must(w.AppendReply(fence, reply))
+	out, err := w.decide(asked, "x", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow})
+	w.must(err)
+	w.equal("ready", out.Ready, false) // the holder has it
+	query := reply.Calls[0]
+	query.State, query.Result = regie.CallSucceeded, "ok"
+	parked, err := w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Settled: []regie.Call{query}, Park: true})
+	w.must(err)
+	w.equal("parked", parked.Parked, false)
+	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
+	w.must(err)
+	w.equal("the action", batch.Calls[1].State, regie.CallApproved)
+	w.state(fence.SessionID, regie.SessionActive)
+}
+
+// expiry ends a wait by its deadline: what it waited for is not run, and nobody can answer any more (decision 11).
+func expiry(w *World) {
+	fence, reply, asked := w.Ask(2)
+	_, err := w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
+	w.must(err)
+	ready, next, err := w.Store.ExpireWaits(w.Ctx, asked.ExpiresAt.Add(-time.Second))
+	w.must(err)
+	if len(ready) != 0 || !next.Equal(asked.ExpiresAt) {
+		w.T.Errorf("before the deadline: %v, next %v", ready, next)
+	}
+	ready, next, err = w.Store.ExpireWaits(w.Ctx, asked.ExpiresAt)
+	w.must(err)
+	if len(ready) != 1 || ready[0].RoundID != fence.RoundID || !next.IsZero() {
+		w.T.Errorf("at the deadline: %v, next %v", ready, next)
+	}
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	w.equal("decided in time", claimed.Calls[0].State, regie.CallApproved)
+	w.equal("not decided", claimed.Calls[1].NotRun, regie.NotRunExpired)
+	_, err = w.decide(asked, "y", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow})
+	w.refused(regie.CodeExpired, err)
+	w.head(fence.SessionID)
+}
+
+// question follows a question to its answer (spec 4.5, decision 40).
+func question(w *World) {
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindQuery)
+	asked := regie.Question{
+		ID: regie.NewID(), RoundID: fence.RoundID, CallID: reply.Calls[0].ID, Module: regie.Module{Kind: regie.ModuleChoice, Text: "which?", Options: []string{"a", "b"}},
+		ExpiresAt: time.Now().Add(time.Hour),
+	}
+	reply.Ask, reply.Park = &store.Asked{Questions: []regie.Question{asked}}, true
+	w.must(w.AppendReply(fence, reply))
+	w.state(fence.SessionID, regie.SessionWaitingResponse)
+	inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID})
+	w.must(err)
+	if len(inbox.Questions) != 1 || inbox.Questions[0].Module.Options[1] != "b" {
+		w.T.Fatalf("the inbox holds %+v", inbox)
+	}
+	answer := store.AnswerQuestion{
+		QuestionID: asked.ID, Request: "r", Reply: regie.QuestionReply{Choices: []string{"b"}, By: "ada"}, Result: "b",
+		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: "ada"}, Text: "b", ExcludeFromPrompt: true},
+	}
+	for range 2 {
+		_, err := w.Store.Answer(w.Ctx, answer)
+		w.must(err)
+	}
+	answer.Request = "another"
+	_, err = w.Store.Answer(w.Ctx, answer)
+	w.refused(regie.CodeConflict, err)
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	w.equal("result", claimed.Calls[0].Result, "b")
+	w.equal("asked", claimed.Asked[reply.Calls[0].ID], true)
+	w.head(fence.SessionID)
+}
+
+// pending keeps messages that come during a round and gives them their place when it ends (decision 10).
+func pending(w *World) {
+	fence := w.Start()
+	say := func(text string, when store.WhenBusy) store.Accepted {
+		w.T.Helper()
+		in := w.Submission(text)
+		in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
+		in.Message.ClientID = text
+		accepted, err := w.Store.Submit(w.Ctx, in)
+		w.must(err)
+		again, err := w.Store.Submit(w.Ctx, in)
+		w.must(err)
+		if !again.Duplicate || !accepted.Pending || accepted.RoundID != fence.RoundID {
+			w.T.Errorf("%q was taken as %+v, then %+v", text, accepted, again)
+		}
+		return accepted
+	}
+	say("queued one", store.Queue)
+	say("steering", store.Steer)
+	say("queued two", store.Queue)
+	reply := w.Reply(fence, 1, regie.KindQuery)
+	w.must(w.AppendReply(fence, reply))
+	out, err := w.Store.CommitCalls(w.Ctx, fence, w.Settled(1, reply.Calls))
+	w.must(err)
+	if len(out.Admitted) != 1 || out.Admitted[0].Text != "steering" || out.Admitted[0].Seq == 0 {
+		w.T.Errorf("admitted into the round: %+v", out.Admitted)
+	}
+	out, err = w.Store.AppendReply(w.Ctx, fence, w.Answer(2))
+	w.must(err)
+	if out.Next.IsZero() {
+		w.T.Fatal("no next round")
+	}
+	w.state(fence.SessionID, regie.SessionActive)
+	found, err := w.Store.Orphans(w.Ctx)
+	w.must(err)
+	if len(found) != 1 || found[0].RoundID != out.Next {
+		w.T.Errorf("orphans %+v", found)
+	}
+	next, err := w.Store.Claim(w.Ctx, out.Next, "other")
+	w.must(err)
+	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
+	w.must(err)
+	var said []string
+	var last int64
+	for _, m := range thread.Messages {
+		if m.Seq <= last {
+			w.T.Errorf("message %d stands after %d", m.Seq, last)
+		}
+		last = m.Seq
+		if m.Sender == regie.SenderUser {
+			said = append(said, m.Text)
+		}
+	}
+	w.equal("the thread", said, []string{"go", "steering", "queued one", "queued two"})
+	w.must(w.AppendReply(next.Fence, w.Answer(1)))
+	w.state(fence.SessionID, regie.SessionIdle)
+	w.head(fence.SessionID)
+}
+
+// stopping withdraws what a session waits for and closes it; a message opens a chat again (decision 6).
+func stopping(w *World) {
+	fence, reply, asked := w.Ask(1)
+	in := w.Submission("later")
+	in.SessionID, in.New = fence.SessionID, nil
+	queued, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	for range 2 {
+		_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
+		w.must(err)
+	}
+	_, err = w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
+	w.refused(regie.CodeConflict, err)
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	w.equal("the call", claimed.Calls[0].NotRun, regie.NotRunInterrupted)
+	settle := w.Settled(1, nil)
+	settle.Message.System.CallIDs = []regie.ID{reply.Calls[0].ID}
+	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndStopped}}
+	w.must(w.CommitCalls(claimed.Fence, settle))
+	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
+	w.must(err)
+	w.equal("end", []string{string(session.State), string(session.EndReason)}, []string{"CLOSED", "CANCELLED"})
+	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
+	w.must(err)
+	for _, m := range thread.Messages {
+		if m.ID == queued.Message.ID {
+			w.T.Error("a withdrawn message stands in the thread")
+		}
+	}
+	again := w.Submission("hello again")
+	again.SessionID, again.New = fence.SessionID, nil
+	accepted, err := w.Store.Submit(w.Ctx, again)
+	w.must(err)
+	w.refused(regie.CodeRoundInProgress, w.Store.CloseSession(w.Ctx, fence.SessionID, ""))
+	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
+	w.must(w.Store.CloseSession(w.Ctx, fence.SessionID, ""))
+	w.must(w.Store.CloseSession(w.Ctx, fence.SessionID, ""))
+	w.state(fence.SessionID, regie.SessionClosed)
+	w.head(fence.SessionID)
+}
+
+// rules are kept with the answer that made them, for the session or for the workspace (spec 4.4).
+func rules(w *World) {
+	fence, reply, asked := w.Ask(2)
+	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny, Sentence: regie.Sentence{Format: "any"}}
+	rule := func(session regie.ID) regie.Rule {
+		return regie.Rule{ID: regie.NewID(), SessionID: session, Verdict: regie.VerdictAllow, Scope: scope, Author: "ada", FromCall: reply.Calls[0].ID}
+	}
+	_, err := w.Store.Decide(w.Ctx, store.Decide{
+		ApprovalID: asked.ID, Request: "x", Rules: []regie.Rule{rule(fence.SessionID), rule(regie.ID{})},
+		Decisions: []regie.Decision{{CallID: reply.Calls[0].ID, Answer: regie.AnswerSession, Scope: &scope, By: "ada"}, {CallID: reply.Calls[1].ID, Answer: regie.AnswerAlways, Scope: &scope, By: "ada"}},
+	})
+	w.must(err)
+	own, err := w.Store.Rules(w.Ctx, fence.SessionID)
+	w.must(err)
+	w.equal("rules of the session", len(own), 2)
+	w.equal("scope", own[0].Scope, scope)
+	others, err := w.Store.Rules(w.Ctx, w.Start().SessionID)
+	w.must(err)
+	if len(others) != 1 || !others[0].SessionID.IsZero() || others[0].WorkspaceID != w.Workspace.ID {
+		w.T.Errorf("rules of another session: %+v", others)
+	}
+}
