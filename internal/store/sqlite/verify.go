@@ -55,6 +55,9 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		if err := rows.Scan(&seq, &kind, &at, &hash, &stored, &body); err != nil {
 			return err
 		}
+		if seq > headSeq {
+			return broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq, headSeq)
+		}
 		if seq != report.Events+1 {
 			return broken("row %d is missing", report.Events+1)
 		}
