@@ -3,7 +3,6 @@ package sqlite
 import (
 	"encoding/binary"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -31,21 +30,18 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		return 0, err
 	}
 	first = h.seq + 1
-	rows := make([]any, 0, 7*len(events))
-	bodies := make([]any, 0, 2*len(events))
 	for _, event := range events {
 		h.seq++
 		t.lastEvent++
 		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
 		mac := h.mac
-		rows = append(rows, t.lastEvent, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:])
-		bodies = append(bodies, t.lastEvent, string(event.body))
-	}
-	if err := t.insertMany("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES ", 7, rows); err != nil {
-		return 0, err
-	}
-	if err := t.insertMany("INSERT INTO event_bodies (n, body) VALUES ", 2, bodies); err != nil {
-		return 0, err
+		if _, err := t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			t.lastEvent, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:]); err != nil {
+			return 0, err
+		}
+		if _, err := t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", t.lastEvent, string(event.body)); err != nil {
+			return 0, err
+		}
 	}
 	gone := regie.Errorf(regie.CodeNotFound, "the session is gone")
 	if err := t.one(gone, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, h.mac[:], at.UnixMicro(), chain); err != nil {
@@ -94,25 +90,4 @@ func (w *writer) genesis(owner regie.ID) (mac [32]byte) {
 	w.mac.Write(owner[:])
 	w.mac.Sum(mac[:0])
 	return mac
-}
-
-// maxRows bounds one multi-row insert; longer ones are cut, so that few statements are kept prepared.
-const maxRows = 12
-
-// insertMany inserts rows of width columns each with as few statements as is useful: a statement costs more than a row. It is not
-// for tables with a trigger on insert: SQLite would collect the rows in a temporary table first.
-func (t *tx) insertMany(prefix string, width int, values []any) error {
-	for len(values) > 0 {
-		n := min(len(values)/width, maxRows)
-		if _, err := t.exec(manyRows(prefix, width, n), values[:n*width]...); err != nil {
-			return err
-		}
-		values = values[n*width:]
-	}
-	return nil
-}
-
-func manyRows(prefix string, width, n int) string {
-	row := "(?" + strings.Repeat(",?", width-1) + ")"
-	return prefix + row + strings.Repeat(","+row, n-1)
 }

@@ -20,16 +20,10 @@ var migrations embed.FS
 
 // migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a backup of what was there.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
-	files, err := fs.Sub(migrations, "migrations")
+	provider, newest, err := migrator(db)
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(database.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return err
-	}
-	sources := provider.ListSources()
-	newest := sources[len(sources)-1].Version
 	current, err := schemaVersion(ctx, db)
 	switch {
 	case err != nil:
@@ -37,7 +31,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	case current == newest:
 		return nil
 	case current > newest:
-		return regie.Errorf(regie.CodeNewerSchema, "the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, newest)
+		return newerSchema(path, current, newest)
 	case current > 0:
 		backup := fmt.Sprintf("%s.before-%d.%s", path, newest, time.Now().UTC().Format("20060102T150405.000000000"))
 		if _, err := db.ExecContext(ctx, "VACUUM INTO ?", backup); err != nil {
@@ -46,6 +40,41 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// checkSchema refuses a database that has not this program's schema; it changes nothing.
+func checkSchema(ctx context.Context, db *sql.DB, path string) error {
+	_, newest, err := migrator(db)
+	if err != nil {
+		return err
+	}
+	current, err := schemaVersion(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case current > newest:
+		return newerSchema(path, current, newest)
+	case current < newest:
+		return regie.Errorf(regie.CodeConflict, "the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, newest)
+	}
+	return nil
+}
+
+func newerSchema(path string, current, newest int64) error {
+	return regie.Errorf(regie.CodeNewerSchema, "the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, newest)
+}
+
+// migrator returns what migrates, and the schema that it brings a database to.
+func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, 0, err
+	}
+	if provider, err = goose.NewProvider(database.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true)); err != nil {
+		return nil, 0, err
+	}
+	sources := provider.ListSources()
+	return provider, sources[len(sources)-1].Version, nil
 }
 
 // schemaVersion reads the version that goose keeps; 0 for a new database. It is asked directly because asking through goose

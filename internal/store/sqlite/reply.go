@@ -91,15 +91,8 @@ func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
-const (
-	callColumns = 27
-	insertCalls = `INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-		signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
-		started_at, settled_at) VALUES `
-)
-
+// insertCalls stores calls row by row: with a trigger on insert SQLite would collect the rows of one statement in a temporary table.
 func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
-	values := make([]any, 0, callColumns*len(calls))
 	for i := range calls {
 		c := &calls[i]
 		problem, err := callError(c)
@@ -110,11 +103,17 @@ func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
 		if c.State.Settled() {
 			settled = now.UnixMicro()
 		}
-		values = append(values, c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
-			string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun),
-			null(string(c.Intent)), result(c), problem, c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), micros(c.StartedAt), settled)
+		if _, err := t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+				signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
+				started_at, settled_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID), string(c.Kind), string(c.Class),
+			c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun), null(string(c.Intent)), result(c), problem,
+			c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), micros(c.StartedAt), settled); err != nil {
+			return err
+		}
 	}
-	return t.insertMany(insertCalls, callColumns, values)
+	return nil
 }
 
 // result is what a settled call holds for the model; an empty text is a result too.

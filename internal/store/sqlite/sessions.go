@@ -93,12 +93,14 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 	if epoch > 0 {
 		state = regie.SessionActive
 	}
-	mac := t.w.genesis(session.ID)
-	rows, err := t.exec("INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', ?, ?, ?) ON CONFLICT (owner_id) DO NOTHING", session.ID, mac[:], at.UnixMicro())
-	if err != nil || rows == 0 {
+	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
+	var there bool
+	if err := t.row("SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)", session.ID).
+		Scan(&there, &chain); err != nil || there {
 		return false, 0, err
 	}
-	if err := t.row("SELECT n FROM chains WHERE owner_id = ?", session.ID).Scan(&chain); err != nil {
+	mac := t.w.genesis(session.ID)
+	if _, err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain, session.ID, mac[:], at.UnixMicro()); err != nil {
 		return false, 0, err
 	}
 	t.heads[chain] = head{mac: mac}

@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,6 +21,7 @@ const (
 	FileName    = "regie.db"
 	auditKey    = "audit.key"
 	readerCount = 4
+	busyTimeout = 5000 // milliseconds
 )
 
 // Config sets up a Store. The zero value of each field but Dir is useful.
@@ -41,7 +40,7 @@ type Config struct {
 type Store struct {
 	dir    string
 	read   reader
-	writer *writer
+	writer *writer // nil in a store that was opened for reading only
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
@@ -54,12 +53,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, explain(err, path)
 	}
-	key, err := loadAuditKey(filepath.Join(cfg.Dir, auditKey))
-	if err != nil {
-		return nil, err
-	}
 	if cfg.BusyTimeout == 0 {
-		cfg.BusyTimeout = 5000
+		cfg.BusyTimeout = busyTimeout
 	}
 	pragmas := []string{
 		"foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
@@ -68,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", cfg.MaxPages))
 	}
-	writing, err := sql.Open("sqlite", dsn(path, cfg.BusyTimeout, pragmas...))
+	writing, err := sql.Open("sqlite", dsn(path, "rwc", cfg.BusyTimeout, pragmas...))
 	if err != nil {
 		return nil, explain(err, path)
 	}
@@ -76,21 +71,37 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := migrate(ctx, writing, path); err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
+	key, err := openAuditKey(ctx, writing, cfg.Dir)
+	if err != nil {
+		return nil, errors.Join(explain(err, path), writing.Close())
+	}
 	w, err := newWriter(ctx, writing, key, cfg.Notify)
 	if err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
-	readers, err := sql.Open("sqlite", dsn(path, cfg.BusyTimeout, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
+	read, err := newReader(path, "rwc", cfg.BusyTimeout)
 	if err != nil {
 		return nil, errors.Join(explain(err, path), w.close())
 	}
-	readers.SetMaxOpenConns(readerCount)
-	readers.SetMaxIdleConns(readerCount)
-	return &Store{dir: cfg.Dir, read: reader{db: readers, prepared: new(sync.Map), missed: new(sync.Map)}, writer: w}, nil
+	return &Store{dir: cfg.Dir, read: read, writer: w}, nil
+}
+
+// newReader opens the pool that reads go through.
+func newReader(path, mode string, busy int) (reader, error) {
+	db, err := sql.Open("sqlite", dsn(path, mode, busy, "query_only(1)", "temp_store(MEMORY)", "cache_size(-4096)"))
+	if err != nil {
+		return reader{}, err
+	}
+	db.SetMaxOpenConns(readerCount)
+	db.SetMaxIdleConns(readerCount)
+	return reader{db: db, prepared: new(sync.Map), missed: new(sync.Map)}, nil
 }
 
 // Close waits for the transitions under way and closes the file.
 func (s *Store) Close() error {
+	if s.writer == nil {
+		return s.read.db.Close()
+	}
 	return errors.Join(s.read.db.Close(), s.writer.close())
 }
 
@@ -107,8 +118,9 @@ func (s *Store) QuickCheck(ctx context.Context) error {
 	return nil
 }
 
-func dsn(path string, busy int, pragmas ...string) string {
-	query := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busy)}, pragmas...)}
+// dsn names the file for the driver; mode is SQLite's: "rwc" or "ro".
+func dsn(path, mode string, busy int, pragmas ...string) string {
+	query := url.Values{"mode": {mode}, "_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busy)}, pragmas...)}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
@@ -119,46 +131,6 @@ func createPrivate(path string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// loadAuditKey reads the key of the hash chains, or makes it. It lies outside the database, so that who can write only the
-// database cannot forge the log (decision 15).
-func loadAuditKey(path string) ([]byte, error) {
-	key, err := os.ReadFile(path)
-	if err == nil {
-		if len(key) != 32 {
-			return nil, regie.Errorf(regie.CodeCorrupt, "%s must hold 32 bytes, it holds %d: put the right file back, or move it away to start new audit chains", path, len(key))
-		}
-		return key, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, explain(err, path)
-	}
-	key = make([]byte, 32)
-	_, _ = rand.Read(key)
-	// Written under another name and linked: a crash leaves either no key or a whole one.
-	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, explain(err, path)
-	}
-	_, err = f.Write(key)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	return key, explain(err, path)
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // micros turns a time into what the store holds; the zero time is NULL.

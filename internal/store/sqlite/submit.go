@@ -144,7 +144,8 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, li
 // openExchange stores the intent of a model call; provider and model are the round's.
 func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error {
 	_, err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
-		SELECT id, ?, ?, 'OPEN', provider, model, ?, ? FROM rounds WHERE id = ?`, open.Number, string(open.Reason), open.Reserved, now.UnixMicro(), round)
+		VALUES (?, ?, ?, 'OPEN', (SELECT provider FROM rounds WHERE id = ?), (SELECT model FROM rounds WHERE id = ?), ?, ?)`,
+		round, open.Number, string(open.Reason), round, round, open.Reserved, now.UnixMicro())
 	return err
 }
 

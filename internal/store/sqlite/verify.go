@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -19,7 +18,11 @@ import (
 // naming the first altered row. Erased bodies are counted, they are no fault.
 func (s *Store) Verify(ctx context.Context, session regie.ID) (store.VerifyReport, error) {
 	report := store.VerifyReport{SessionID: session}
-	key, err := loadAuditKey(filepath.Join(s.dir, auditKey))
+	var recorded sql.NullString
+	if err := s.read.QueryRowContext(ctx, "SELECT "+recordedHash).Scan(&recorded); err != nil {
+		return report, explain(err, FileName)
+	}
+	key, err := rightAuditKey(s.dir, recorded.String)
 	if err != nil {
 		return report, err
 	}
@@ -54,6 +57,9 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		var body sql.NullString
 		if err := rows.Scan(&seq, &kind, &at, &hash, &stored, &body); err != nil {
 			return err
+		}
+		if seq > headSeq {
+			return broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq, headSeq)
 		}
 		if seq != report.Events+1 {
 			return broken("row %d is missing", report.Events+1)

@@ -98,6 +98,9 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID
 // do runs a transition and returns after its commit. fn may run more than once and must not keep what it read from an earlier
 // run. A caller that stops waiting does not stop the transition: it is either whole or absent.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
+	if w == nil {
+		return errReadOnly
+	}
 	o := &op{run: fn, done: make(chan struct{})}
 	select {
 	case <-w.stopped:

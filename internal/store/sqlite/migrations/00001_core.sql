@@ -2,6 +2,11 @@
 -- 32 bytes, *_at are microseconds since 1970 UTC, *_us are microseconds, *_microusd are millionths of a US dollar, JSON is TEXT.
 -- What a column may hold is refused here and not only in the program. Lists of words are written with OR: SQLite would build a
 -- temporary index for each IN list of more than two constants, at each statement (measured: three quarters of the time).
+--
+-- Triggers hold for whoever writes, so they cannot count on our pragmas: OR REPLACE deletes what it collides with and fires no delete
+-- trigger without recursive_triggers, so what may not be replaced is looked for before each insert, by each of its unique keys, and
+-- keys do not change. UPDATE OF compares the names in the statement: the rowid has four. What our own frequent statements do not name
+-- costs them nothing there, so whole-row triggers are few.
 
 -- +goose Up
 
@@ -63,24 +68,29 @@ CREATE TABLE event_bodies (
 ) STRICT;
 
 -- +goose StatementBegin
-CREATE TRIGGER events_never_change BEFORE UPDATE ON events
-BEGIN SELECT RAISE(ABORT, 'log rows never change (decision 15)'); END;
+CREATE TRIGGER events_come_once BEFORE INSERT ON events
+WHEN NEW.n <= (SELECT max(n) FROM events) OR NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE chain = NEW.chain)
+BEGIN SELECT RAISE(ABORT, 'a log row comes once, as the next of its chain: the log has no gap (decision 15, invariant 6)'); END;
+CREATE TRIGGER events_never_change BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'log rows never change (decision 15)'); END;
+CREATE TRIGGER events_never_go BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'log rows are never deleted (decision 15)'); END;
+CREATE TRIGGER bodies_come_once BEFORE INSERT ON event_bodies WHEN NEW.n <= (SELECT max(n) FROM event_bodies)
+BEGIN SELECT RAISE(ABORT, 'a body comes once, with its log row (decision 15)'); END;
+CREATE TRIGGER bodies_never_change BEFORE UPDATE ON event_bodies BEGIN SELECT RAISE(ABORT, 'bodies are erased, never changed (decision 15)'); END;
 -- +goose StatementEnd
+
+-- Rows of the log have no foreign keys, which would cost at each of them; the head's trigger and verify see to the same. The head
+-- moves to the newest row and the mac with it, so nothing is left beyond; that no row before is missing is seen to at each insert.
 -- +goose StatementBegin
-CREATE TRIGGER events_never_go BEFORE DELETE ON events
-BEGIN SELECT RAISE(ABORT, 'log rows are never deleted (decision 15)'); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER bodies_never_change BEFORE UPDATE ON event_bodies
-BEGIN SELECT RAISE(ABORT, 'bodies are erased, never changed (decision 15)'); END;
--- +goose StatementEnd
--- Rows of the log have no foreign keys, which would cost at each of them; the head's trigger and verify see to the same.
--- The head moves only over rows that are there, and each of them (invariant 6): checked once a commit, not once a row.
--- +goose StatementBegin
-CREATE TRIGGER chains_gapless BEFORE UPDATE OF head ON chains
-WHEN NEW.head < OLD.head OR (SELECT count(*) FROM events WHERE chain = OLD.n AND seq > OLD.head) <> NEW.head - OLD.head
-  OR (NEW.head > 0 AND NOT EXISTS (SELECT 1 FROM events WHERE chain = OLD.n AND seq = NEW.head AND mac = NEW.mac))
-BEGIN SELECT RAISE(ABORT, 'the log has a gap (invariant 6)'); END;
+CREATE TRIGGER chains_gapless BEFORE UPDATE OF head, mac ON chains
+WHEN NEW.head < OLD.head OR (NEW.head = OLD.head AND NEW.mac <> OLD.mac) OR (NEW.head > OLD.head AND
+    (SELECT seq = NEW.head AND mac = NEW.mac FROM events WHERE chain = OLD.n ORDER BY seq DESC LIMIT 1) IS NOT 1)
+BEGIN SELECT RAISE(ABORT, 'the head does not fit the log: it moves to its newest row, or the log has a gap (invariant 6)'); END;
+CREATE TRIGGER chains_identity BEFORE UPDATE OF n, rowid, oid, _rowid_, kind, owner_id ON chains
+BEGIN SELECT RAISE(ABORT, 'whose log it is never changes (decision 15)'); END;
+CREATE TRIGGER chains_come_once BEFORE INSERT ON chains
+WHEN NEW.head <> 0 OR EXISTS (SELECT 1 FROM chains WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM chains WHERE owner_id = NEW.owner_id)
+BEGIN SELECT RAISE(ABORT, 'a chain comes once, empty, and is never replaced (decision 15)'); END;
+CREATE TRIGGER chains_never_go BEFORE DELETE ON chains BEGIN SELECT RAISE(ABORT, 'chains are never deleted (decision 15)'); END;
 -- +goose StatementEnd
 
 CREATE TABLE blobs (
@@ -136,9 +146,22 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_workspace ON sessions (workspace_id, n);
 
 -- +goose StatementBegin
-CREATE TRIGGER sessions_epoch_rises BEFORE UPDATE OF epoch ON sessions
-WHEN NEW.epoch < OLD.epoch
+CREATE TRIGGER sessions_epoch_rises BEFORE UPDATE OF epoch ON sessions WHEN NEW.epoch < OLD.epoch
 BEGIN SELECT RAISE(ABORT, 'a session''s epoch only rises (invariant 8)'); END;
+CREATE TRIGGER sessions_identity BEFORE UPDATE OF n, rowid, oid, _rowid_, id, workspace_id, user_id, type, created_at, parent_call, forked_from,
+    forked_at_seq ON sessions
+BEGIN SELECT RAISE(ABORT, 'what a session is never changes (spec 2.1)'); END;
+CREATE TRIGGER sessions_state BEFORE UPDATE OF state ON sessions WHEN OLD.state = 'CLOSED' AND NEW.state <> 'CLOSED' AND OLD.type <> 'CHAT'
+BEGIN SELECT RAISE(ABORT, 'a closed session is reopened only if it is a CHAT (decision 6)'); END;
+-- A round ends before its session is freed.
+CREATE TRIGGER sessions_rest BEFORE UPDATE OF state ON sessions
+WHEN (NEW.state = 'IDLE' OR NEW.state = 'CLOSED') AND EXISTS (SELECT 1 FROM rounds WHERE session = OLD.n AND state <> 'ENDED')
+BEGIN SELECT RAISE(ABORT, 'a round of this session is open, so it is neither IDLE nor CLOSED (decision 12)'); END;
+CREATE TRIGGER sessions_come_once BEFORE INSERT ON sessions
+WHEN EXISTS (SELECT 1 FROM sessions WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM sessions WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM sessions WHERE parent_call = NEW.parent_call)
+BEGIN SELECT RAISE(ABORT, 'a session comes once and is never replaced (decision 15)'); END;
+CREATE TRIGGER sessions_never_go BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'sessions are never deleted: a tombstone stays (decision 15)'); END;
 -- +goose StatementEnd
 
 CREATE TABLE read_marks (
@@ -198,8 +221,22 @@ CREATE UNIQUE INDEX rounds_one_open ON rounds (session) WHERE state <> 'ENDED';
 
 -- +goose StatementBegin
 CREATE TRIGGER rounds_forward BEFORE UPDATE ON rounds
-WHEN OLD.state = 'ENDED' OR NEW.total < OLD.total OR NEW.epoch < OLD.epoch
-BEGIN SELECT RAISE(ABORT, 'a round ends once, its total and its epoch only rise (invariants 8 and 11, decision 41)'); END;
+WHEN OLD.state = 'ENDED' OR NEW.total < OLD.total OR NEW.epoch < OLD.epoch OR NEW.tokens < OLD.tokens OR NEW.spent_microusd < OLD.spent_microusd
+BEGIN SELECT RAISE(ABORT, 'a round ends once, its total, its epoch and what it spent only rise (invariants 8, 9 and 11, decision 41)'); END;
+-- Levels 1 and 2 are not here, they are rebuilt at each wake (decision 53); nor provider and model, there are fallbacks (spec 6).
+CREATE TRIGGER rounds_identity BEFORE UPDATE OF id, session, number, reason, limits, trace_id, agent, agent_pin, policy, trigger_message_id,
+    inherits_round, started_at ON rounds
+WHEN NEW.id <> OLD.id OR NEW.session <> OLD.session OR NEW.number <> OLD.number OR NEW.reason <> OLD.reason OR NEW.limits <> OLD.limits
+  OR NEW.trace_id <> OLD.trace_id OR NEW.agent <> OLD.agent OR NEW.started_at <> OLD.started_at
+  OR (OLD.agent_pin IS NOT NULL AND NEW.agent_pin IS NOT OLD.agent_pin) OR (OLD.policy IS NOT NULL AND NEW.policy IS NOT OLD.policy)
+  OR (OLD.trigger_message_id IS NOT NULL AND NEW.trigger_message_id IS NOT OLD.trigger_message_id)
+  OR (OLD.inherits_round IS NOT NULL AND NEW.inherits_round IS NOT OLD.inherits_round)
+BEGIN SELECT RAISE(ABORT, 'what a round was started with never changes (decision 2, spec 3)'); END;
+CREATE TRIGGER rounds_come_once BEFORE INSERT ON rounds
+WHEN EXISTS (SELECT 1 FROM rounds WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND number = NEW.number)
+  OR (NEW.state <> 'ENDED' AND EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND state <> 'ENDED'))
+BEGIN SELECT RAISE(ABORT, 'a round comes once, is never replaced, and one at a time is open in a session (spec 3)'); END;
+CREATE TRIGGER rounds_never_go BEFORE DELETE ON rounds BEGIN SELECT RAISE(ABORT, 'rounds are never deleted (decision 15)'); END;
 -- +goose StatementEnd
 
 -- One model call with its batch of calls. A row describes its latest attempt; earlier ones move to attempts (decision 28).
@@ -258,6 +295,23 @@ CREATE TABLE attempts (
     FOREIGN KEY (round_id, exchange) REFERENCES exchanges (round_id, number)
 ) STRICT, WITHOUT ROWID;
 
+-- +goose StatementBegin
+CREATE TRIGGER exchanges_final BEFORE UPDATE ON exchanges WHEN OLD.state <> 'OPEN' OR NEW.attempt < OLD.attempt
+BEGIN SELECT RAISE(ABORT, 'a model call has one end, its attempts only rise (decision 28)'); END;
+CREATE TRIGGER exchanges_identity BEFORE UPDATE OF rowid, oid, _rowid_, round_id, number, purpose, reason ON exchanges
+BEGIN SELECT RAISE(ABORT, 'what a model call is for never changes (decision 14)'); END;
+-- NEW.rowid is -1 where the statement names none.
+CREATE TRIGGER exchanges_come_once BEFORE INSERT ON exchanges
+WHEN EXISTS (SELECT 1 FROM exchanges WHERE round_id = NEW.round_id AND number = NEW.number) OR EXISTS (SELECT 1 FROM exchanges WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'a model call comes once and is never replaced (decision 14)'); END;
+CREATE TRIGGER exchanges_never_go BEFORE DELETE ON exchanges BEGIN SELECT RAISE(ABORT, 'model calls are never deleted (decision 15)'); END;
+CREATE TRIGGER attempts_come_once BEFORE INSERT ON attempts
+WHEN EXISTS (SELECT 1 FROM attempts WHERE round_id = NEW.round_id AND exchange = NEW.exchange AND number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an attempt comes once and is never replaced (decision 28)'); END;
+CREATE TRIGGER attempts_never_change BEFORE UPDATE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts never change (decision 28)'); END;
+CREATE TRIGGER attempts_never_go BEFORE DELETE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts are never deleted (decision 28)'); END;
+-- +goose StatementEnd
+
 -- A message's content is the body of its log event at (session, seq), or at pending_seq until it is admitted (decision 10).
 -- There is one content with one variant; two cannot be filled.
 CREATE TABLE messages (
@@ -302,6 +356,14 @@ CREATE TABLE attachments (
     size       INTEGER NOT NULL CHECK (size >= 0),
     PRIMARY KEY (message_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+
+-- +goose StatementBegin
+CREATE TRIGGER attachments_come_once BEFORE INSERT ON attachments
+WHEN EXISTS (SELECT 1 FROM attachments WHERE message_id = NEW.message_id AND ordinal = NEW.ordinal)
+BEGIN SELECT RAISE(ABORT, 'an attachment comes once and is never replaced (decision 18)'); END;
+CREATE TRIGGER attachments_never_change BEFORE UPDATE ON attachments BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
+CREATE TRIGGER attachments_never_go BEFORE DELETE ON attachments BEGIN SELECT RAISE(ABORT, 'attachments are never deleted: their blob''s data is erased (decision 15)'); END;
+-- +goose StatementEnd
 
 CREATE TABLE calls (
     id               BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -352,33 +414,57 @@ CREATE TABLE calls (
 ) STRICT, WITHOUT ROWID;
 
 -- The one trigger that every change of a call passes: exactly one result (invariant 4), UNKNOWN ends only by evidence (invariant 5),
--- and no step of the state list is left out (decision 3).
+-- and no step of the state list is left out (decision 3): an action succeeds only by way of STARTED, a query has no such commit
+-- (decision 4).
 -- +goose StatementBegin
 CREATE TRIGGER calls_order BEFORE UPDATE ON calls
 WHEN NOT CASE OLD.state
-    WHEN 'PROPOSED' THEN 1
-    WHEN 'STARTED' THEN (NEW.state = 'STARTED' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED' OR NEW.state = 'UNKNOWN' OR NEW.state = 'NOT_RUN')
+    WHEN 'PROPOSED' THEN (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
+    WHEN 'STARTED' THEN (NEW.state <> 'PROPOSED' AND NEW.state <> 'AWAITING_APPROVAL' AND NEW.state <> 'APPROVED')
     WHEN 'AWAITING_APPROVAL' THEN (NEW.state = 'AWAITING_APPROVAL' OR NEW.state = 'APPROVED' OR NEW.state = 'NOT_RUN')
-    WHEN 'APPROVED' THEN (NEW.state = 'APPROVED' OR NEW.state = 'STARTED' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED' OR
-                                 NEW.state = 'NOT_RUN' OR NEW.state = 'AWAITING_APPROVAL')
-    WHEN 'UNKNOWN' THEN NEW.state IN ('SUCCEEDED', 'FAILED') AND NEW.resolved_at IS NOT NULL
+    WHEN 'APPROVED' THEN NEW.state <> 'PROPOSED' AND (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
+    WHEN 'UNKNOWN' THEN (NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED') AND OLD.resolved_at IS NULL AND NEW.resolved_at IS NOT NULL
     ELSE 0
 END
 BEGIN SELECT RAISE(ABORT, 'no such change of a call: it has exactly one result (decision 3, invariants 4 and 5)'); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER calls_identity BEFORE UPDATE OF id, session, round_id, message_id, ordinal, tool, arguments, signature, class, kind, provider_call_id ON calls
+-- UNKNOWN ends in a statement that names resolved_at, see above: what else such a one may not do is looked at here, apart.
+CREATE TRIGGER calls_resolved BEFORE UPDATE OF resolved_at, resolved_by, resolved_as, resolve_note ON calls
+WHEN OLD.state <> 'UNKNOWN' OR (NEW.state = 'SUCCEEDED') IS NOT (NEW.resolved_as = 'happened')
+  OR NEW.executed IS NOT OLD.executed OR NEW.code IS NOT OLD.code OR NEW.intent IS NOT OLD.intent OR NEW.result IS NOT OLD.result
+  OR NEW.error IS NOT OLD.error OR NEW.result_blob IS NOT OLD.result_blob OR NEW.duplicate_of IS NOT OLD.duplicate_of
+  OR NEW.attempts <> OLD.attempts OR NEW.recovered <> OLD.recovered OR NEW.duration_us IS NOT OLD.duration_us
+  OR NEW.settled_at IS NOT OLD.settled_at
+BEGIN SELECT RAISE(ABORT, 'a person resolves only an UNKNOWN call, and changes nothing else of it (decision 5)'); END;
+CREATE TRIGGER calls_started_at BEFORE UPDATE OF started_at ON calls WHEN OLD.started_at IS NOT NULL AND NEW.started_at IS NOT OLD.started_at
+BEGIN SELECT RAISE(ABORT, 'when a call was started never changes (invariant 2)'); END;
+CREATE TRIGGER calls_identity BEFORE UPDATE OF id, session, round_id, exchange, message_id, ordinal, origin, tool, arguments, signature, definition,
+    class, kind, ask, provider_call_id, proposed_at ON calls
 BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
+CREATE TRIGGER calls_come_once BEFORE INSERT ON calls
+WHEN NEW.state = 'SUCCEEDED' OR NEW.state = 'UNKNOWN' OR NEW.state = 'APPROVED' OR NEW.resolved_at IS NOT NULL
+  OR EXISTS (SELECT 1 FROM calls WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.message_id)
+BEGIN SELECT RAISE(ABORT, 'a call comes once, with its message and without the result of a run, and is never replaced (decisions 3 and 7)'); END;
+CREATE TRIGGER calls_never_go BEFORE DELETE ON calls BEGIN SELECT RAISE(ABORT, 'calls are never deleted (decision 15)'); END;
 -- +goose StatementEnd
+
 -- A reply and its calls come in one transaction: rows first, then the message that counts them (spec 2.3, decision 7).
 -- +goose StatementBegin
-CREATE TRIGGER messages_have_their_calls BEFORE INSERT ON messages
+CREATE TRIGGER messages_come_once BEFORE INSERT ON messages
 WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
-BEGIN SELECT RAISE(ABORT, 'a message and its calls do not agree (decision 7)'); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER messages_calls_fixed BEFORE UPDATE OF id, session, sender, variant, calls ON messages
+  OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND seq = NEW.seq)
+  OR (NEW.client_id IS NOT NULL AND EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND client_id = NEW.client_id))
+BEGIN SELECT CASE WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
+    THEN RAISE(ABORT, 'a message and its calls do not agree (decision 7)')
+    ELSE RAISE(ABORT, 'a message comes once and is never replaced (decision 15)') END; END;
+CREATE TRIGGER messages_content_fixed BEFORE UPDATE OF id, session, sender, variant, system_type, author_kind, author_id, client_id, calls ON messages
 BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
+-- A pending message gets its place, its round and its exchange when it is admitted (decision 10), once.
+CREATE TRIGGER messages_place_fixed BEFORE UPDATE OF seq, pending_seq, round_id, exchange ON messages
+WHEN (OLD.seq IS NOT NULL AND NEW.seq IS NOT OLD.seq) OR (OLD.pending_seq IS NOT NULL AND NEW.pending_seq IS NOT OLD.pending_seq)
+  OR (OLD.round_id IS NOT NULL AND NEW.round_id IS NOT OLD.round_id) OR (OLD.exchange <> 0 AND NEW.exchange IS NOT OLD.exchange)
+  OR (OLD.seq IS NULL AND EXISTS (SELECT 1 FROM messages WHERE session = OLD.session AND seq = NEW.seq))
+BEGIN SELECT RAISE(ABORT, 'a stored message never changes its place in the log (decision 10)'); END;
+CREATE TRIGGER messages_never_go BEFORE DELETE ON messages BEGIN SELECT RAISE(ABORT, 'messages are never deleted: their bodies are erased (decision 15)'); END;
 -- +goose StatementEnd
 
 CREATE TABLE waits (
@@ -403,7 +489,11 @@ CREATE INDEX waits_open ON waits (deadline) WHERE state = 'OPEN';
 CREATE INDEX waits_by_round ON waits (round_id);
 
 -- +goose StatementBegin
-CREATE TRIGGER waits_resolve_once BEFORE UPDATE ON waits
-WHEN OLD.state <> 'OPEN'
+CREATE TRIGGER waits_resolve_once BEFORE UPDATE ON waits WHEN OLD.state <> 'OPEN'
 BEGIN SELECT RAISE(ABORT, 'a wait is resolved once (spec 4.4)'); END;
+CREATE TRIGGER waits_identity BEFORE UPDATE OF id, session, round_id, kind, object_id, owner_id, created_at ON waits
+BEGIN SELECT RAISE(ABORT, 'what is waited for never changes (decision 12)'); END;
+CREATE TRIGGER waits_come_once BEFORE INSERT ON waits WHEN EXISTS (SELECT 1 FROM waits WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'a wait comes once and is never replaced (decision 12)'); END;
+CREATE TRIGGER waits_never_go BEFORE DELETE ON waits BEGIN SELECT RAISE(ABORT, 'waits are never deleted (decision 15)'); END;
 -- +goose StatementEnd

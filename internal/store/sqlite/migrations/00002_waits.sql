@@ -24,6 +24,11 @@ WHEN OLD.state <> 'OPEN' OR NEW.id <> OLD.id OR NEW.session <> OLD.session OR NE
 BEGIN SELECT RAISE(ABORT, 'an approval closes once (spec 4.4)'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
+CREATE TRIGGER approvals_come_once BEFORE INSERT ON approvals
+WHEN NEW.state <> 'OPEN' OR EXISTS (SELECT 1 FROM approvals WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'an approval comes once, open, and is never replaced (spec 4.3)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
 CREATE TRIGGER approvals_never_go BEFORE DELETE ON approvals
 BEGIN SELECT RAISE(ABORT, 'approvals are never deleted (spec 4.3)'); END;
 -- +goose StatementEnd
@@ -60,6 +65,11 @@ WHEN OLD.answer IS NOT NULL OR NEW.approval_id <> OLD.approval_id OR NEW.call_id
 BEGIN SELECT RAISE(ABORT, 'a call is decided once, and on what was shown (decision 20)'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
+CREATE TRIGGER reviews_come_once BEFORE INSERT ON reviews
+WHEN NEW.answer IS NOT NULL OR EXISTS (SELECT 1 FROM reviews WHERE approval_id = NEW.approval_id AND call_id = NEW.call_id)
+BEGIN SELECT RAISE(ABORT, 'a review comes once, undecided, and is never replaced (spec 4.3)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
 CREATE TRIGGER reviews_never_go BEFORE DELETE ON reviews
 BEGIN SELECT RAISE(ABORT, 'reviews are never deleted (spec 4.3)'); END;
 -- +goose StatementEnd
@@ -80,6 +90,20 @@ CREATE TABLE questions (
     request TEXT -- the answer's own id
 ) STRICT, WITHOUT ROWID;
 
+-- +goose StatementBegin
+CREATE TRIGGER questions_come_once BEFORE INSERT ON questions
+WHEN EXISTS (SELECT 1 FROM questions WHERE wait_id = NEW.wait_id)
+BEGIN SELECT RAISE(ABORT, 'a question comes once and is never replaced (spec 4.5)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER questions_never_change BEFORE UPDATE OF wait_id, call_id, module ON questions
+BEGIN SELECT RAISE(ABORT, 'what was asked never changes (spec 4.5)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER questions_never_go BEFORE DELETE ON questions
+BEGIN SELECT RAISE(ABORT, 'questions are never deleted (spec 4.5)'); END;
+-- +goose StatementEnd
+
 CREATE TABLE rules (
     id           BLOB PRIMARY KEY CHECK (length(id) = 16),
     workspace_id BLOB NOT NULL REFERENCES workspaces (id),
@@ -95,6 +119,22 @@ CREATE TABLE rules (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX rules_by_workspace ON rules (workspace_id, tool);
+
+-- +goose StatementBegin
+CREATE TRIGGER rules_come_once BEFORE INSERT ON rules
+WHEN EXISTS (SELECT 1 FROM rules WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'a rule comes once and is never replaced (spec 4.4)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER rules_never_change BEFORE UPDATE ON rules
+WHEN OLD.revoked_at IS NOT NULL OR NEW.id <> OLD.id OR NEW.workspace_id <> OLD.workspace_id OR NEW.session IS NOT OLD.session OR
+     NEW.verdict <> OLD.verdict OR NEW.tool <> OLD.tool OR NEW.scope <> OLD.scope OR NEW.author <> OLD.author OR NEW.expires_at IS NOT OLD.expires_at
+BEGIN SELECT RAISE(ABORT, 'a rule never changes: it is revoked (spec 4.4)'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER rules_never_go BEFORE DELETE ON rules
+BEGIN SELECT RAISE(ABORT, 'rules are never deleted: they are revoked (spec 4.4)'); END;
+-- +goose StatementEnd
 
 -- A message that came while its session was busy (decision 10). Its content is the body of its message_pending event until it is
 -- admitted; round is what its round would be started with.

@@ -1,0 +1,57 @@
+package sqlite_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store/storetest"
+)
+
+// TestVerifyFindsTampering alters rows behind the store's back; verify names the first one (decision 15).
+func TestVerifyFindsTampering(t *testing.T) {
+	for name, c := range map[string]struct{ sql, says string }{
+		"body":         {"DROP TRIGGER bodies_never_change; UPDATE event_bodies SET body = replace(body, 'go', 'no') WHERE n = 2", "the body of row 2"},
+		"row":          {"DROP TRIGGER events_never_change; UPDATE events SET at = at + 1 WHERE seq = 3", "row 3 was altered"},
+		"row gone":     {"DROP TRIGGER events_never_go; DELETE FROM events WHERE seq = 2", "row 2 is missing"},
+		"tail gone":    {"DROP TRIGGER events_never_go; DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "its head says"},
+		"row beyond":   {"INSERT INTO events SELECT max(n) + 1, chain, max(seq) + 1, type, at, body, mac FROM events", "row 7 lies beyond the head"},
+		"row far away": {"DROP TRIGGER events_come_once; INSERT INTO events SELECT max(n) + 1, chain, 99, type, at, body, mac FROM events", "row 99 lies beyond the head"},
+		"head forged":  {"INSERT INTO events SELECT max(n) + 1, chain, max(seq) + 1, type, at, body, zeroblob(32) FROM events; UPDATE chains SET head = head + 1, mac = zeroblob(32)", "row 7 was altered"},
+		"result":       {"DROP TRIGGER calls_order; UPDATE calls SET result = 'better'", "the result of call"},
+		"arguments":    {"DROP TRIGGER calls_identity; DROP TRIGGER calls_order; UPDATE calls SET arguments = '{}'", "the arguments of call"},
+		"call removed": {"PRAGMA foreign_keys = 0; DROP TRIGGER calls_never_go; DELETE FROM calls", "is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := storetest.NewWorld(t, open(t, dir))
+			fence := w.Start()
+			reply := w.Reply(fence, 1, regie.KindQuery)
+			if err := w.AppendReply(fence, reply); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.CommitCalls(fence, w.Settled(1, reply.Calls)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := raw(t, dir).ExecContext(t.Context(), c.sql); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.Store.Verify(t.Context(), fence.SessionID)
+			if regie.CodeOf(err) != regie.CodeChainBroken || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+	t.Run("an erased body is no fault", func(t *testing.T) {
+		dir := t.TempDir()
+		w := storetest.NewWorld(t, open(t, dir))
+		fence := w.Start()
+		if _, err := raw(t, dir).ExecContext(t.Context(), "DELETE FROM event_bodies WHERE n = 2"); err != nil {
+			t.Fatal(err)
+		}
+		report, err := w.Store.Verify(t.Context(), fence.SessionID)
+		if err != nil || report.Erased != 1 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	})
+}
