@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -66,6 +67,11 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, attachTimeout, regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", c.options.Config.DataDir))
 	defer cancel()
 	dial := dialer(c.options.Config.DataDir)
+	if c.options.ReadOnly {
+		if done, err := c.look(ctx, dial); done {
+			return c.control(), err
+		}
+	}
 	for {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
@@ -75,9 +81,7 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 		if !errors.Is(err, errHeld) {
 			return nil, err
 		}
-		if conn, err := dial(ctx); err == nil {
-			_ = conn.Close() // it was only to see whether somebody listens
-			c.client = httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+		if c.found(ctx, dial) {
 			return c.client, nil
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
@@ -86,6 +90,44 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// found makes this process a client where an engine listens.
+func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
+	conn, err := dial(ctx)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // it was only to see whether somebody listens
+	c.client = httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+	return true
+}
+
+// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an older schema must be migrated,
+// which is an engine's work.
+func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
+	if c.found(ctx, dial) {
+		return true, nil
+	}
+	reader, err := openReader(ctx, c.options)
+	if regie.CodeOf(err) == regie.CodeConflict {
+		return false, err
+	}
+	if err == nil {
+		c.engine = reader
+	}
+	return true, err
+}
+
+func (c *Conn) control() dispatch.Control {
+	switch {
+	case c.engine != nil:
+		return c.engine
+	case c.client != nil:
+		return c.client
+	default:
+		return nil
 	}
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	Limits regie.Limits
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
-	// ReadOnly opens an engine that runs nothing: for commands that only look. It resumes no interrupted run.
+	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store beside it, and make nothing.
 	ReadOnly bool
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
@@ -69,12 +69,51 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
+// openReader opens the data directory for commands that only look: without the lock, beside whatever engine there is, and making
+// nothing. It returns CodeNotFound where nothing has run yet, and CodeConflict where the schema must be migrated first.
+func openReader(ctx context.Context, o Options) (*Engine, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	store, err := sqlite.OpenReadOnly(ctx, o.Config.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{log: o.Log, check: func() {}}
+	if err := e.wire(store, dispatch.NewHub(), o); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
 func (e *Engine) open(ctx context.Context, o Options) error {
 	hub := dispatch.NewHub()
 	store, err := sqlite.Open(ctx, sqlite.Config{Dir: o.Config.DataDir, Notify: hub.Commit})
 	if err != nil {
 		return err
 	}
+	if err := e.wire(store, hub, o); err != nil {
+		return err
+	}
+	if o.ReadOnly { // it was only to migrate
+		return nil
+	}
+	resumed, err := e.dispatcher.Start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.serve(o.Config); err != nil {
+		return err
+	}
+	if o.Resumed != nil && len(resumed) > 0 {
+		o.Resumed(resumed)
+	}
+	e.quickCheck()
+	return nil
+}
+
+// wire puts the parts together; nothing runs yet.
+func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.Limits == (regie.Limits{}) {
 		o.Limits = engine.DefaultLimits(regie.SessionChat)
 	}
@@ -94,20 +133,6 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
 	e.registry = registry
-	if o.ReadOnly {
-		return nil
-	}
-	resumed, err := e.dispatcher.Start(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.serve(o.Config); err != nil {
-		return err
-	}
-	if o.Resumed != nil && len(resumed) > 0 {
-		o.Resumed(resumed)
-	}
-	e.quickCheck()
 	return nil
 }
 
@@ -167,5 +192,8 @@ func (e *Engine) Close() error {
 		}
 		errs = append(errs, e.store.Close())
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	if e.lock != nil {
+		errs = append(errs, e.lock.Close())
+	}
+	return errors.Join(errs...)
 }

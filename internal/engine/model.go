@@ -18,7 +18,10 @@ import (
 func (r *run) callModel(ctx context.Context) error {
 	if err := r.warm(ctx); err != nil {
 		var unusable unusableModel
-		if !errors.As(err, &unusable) {
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // stopped while reading the thread; the loop sees why
+		case !errors.As(err, &unusable):
 			return err
 		}
 		// Nobody can answer: the person is told why, and the run does not wait for ever.

@@ -39,8 +39,8 @@ func (w *World) Approval(fence store.Fence, reply store.Reply) *regie.Approval {
 		c.State = regie.CallAwaitingApproval
 		a.Reviews = append(a.Reviews, regie.Review{
 			CallID: c.ID, Tool: c.Tool, Definition: c.Definition, Arguments: json.RawMessage(c.Arguments), Verdict: regie.VerdictAsk,
-			Preview: regie.Preview{Sentence: regie.Sentence{Format: "do it"}, Diff: "+x\n"},
-			Grounds: []regie.Ground{{Source: regie.SourceApp, Verdict: regie.VerdictAsk, Sentence: regie.Sentence{Format: "because"}}},
+			Preview: regie.Preview{Diff: "+x\n"},
+			Grounds: []regie.Ground{{Source: regie.SourceApp, Verdict: regie.VerdictAsk}},
 		})
 	}
 	return a
@@ -214,7 +214,7 @@ func question(w *World) {
 // pending keeps messages that come during a round and gives them their place when it ends (decision 10).
 func pending(w *World) {
 	fence := w.Start()
-	say := func(text string, when store.WhenBusy) store.Accepted {
+	say := func(text string, when store.WhenBusy) {
 		w.T.Helper()
 		in := w.Submission(text)
 		in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
@@ -226,7 +226,6 @@ func pending(w *World) {
 		if !again.Duplicate || !accepted.Pending || accepted.RoundID != fence.RoundID {
 			w.T.Errorf("%q was taken as %+v, then %+v", text, accepted, again)
 		}
-		return accepted
 	}
 	say("queued one", store.Queue)
 	say("steering", store.Steer)
@@ -315,7 +314,7 @@ func stopping(w *World) {
 // rules are kept with the answer that made them, for the session or for the workspace (spec 4.4).
 func rules(w *World) {
 	fence, reply, asked := w.Ask(2)
-	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny, Sentence: regie.Sentence{Format: "any"}}
+	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny}
 	rule := func(session regie.ID) regie.Rule {
 		return regie.Rule{ID: regie.NewID(), SessionID: session, Verdict: regie.VerdictAllow, Scope: scope, Author: "ada", FromCall: reply.Calls[0].ID}
 	}
