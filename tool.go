@@ -27,6 +27,8 @@ type ToolDefinition struct {
 	Role ToolRole `json:"role,omitempty"`
 	// Cacheable lets a repeated query of a round return the earlier result (decision 9); reads of files never are.
 	Cacheable bool `json:"cacheable,omitempty"`
+	// Polling says that the query is asked again until something happens: an unchanged answer of it is no sign of a loop (decision 30).
+	Polling bool `json:"polling,omitempty"`
 	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
 	ParallelSafe bool `json:"parallel_safe"`
 	// Timeout bounds one attempt; zero means 10 s (spec 4.3).

@@ -12,8 +12,11 @@ const (
 	defaultResult = 32 << 10 // what a model sees of a result (spec 3.2)
 	maxWhole      = 32 << 20 // what is kept of it (spec 11.3)
 	maxMessage    = 2000
-	defaultRest   = "ask for a part of it"
 )
+
+// ReadResult is the canonical name of the query that reads what a shortened result leaves out (spec 3.2). The marker of a shortened
+// result names it, so the name is known here; the tool itself is one of the session toolkit.
+const ReadResult = "session.read_result"
 
 // transient reports whether the same call may succeed a moment later.
 func transient(err error) bool {
@@ -55,7 +58,7 @@ func unknown(err error) Outcome {
 }
 
 // succeeded bounds what the model reads of a result (spec 3.2).
-func succeeded(definition regie.ToolDefinition, result Result) Outcome {
+func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Outcome {
 	bound := definition.MaxResult
 	if bound <= 0 {
 		bound = defaultResult
@@ -64,11 +67,11 @@ func succeeded(definition regie.ToolDefinition, result Result) Outcome {
 	if len(whole) <= bound {
 		return Outcome{State: regie.CallSucceeded, Result: whole}
 	}
-	rest := result.Rest
-	if rest == "" {
-		rest = defaultRest
-	}
 	marker := func(shown int) string {
+		rest := result.Rest
+		if rest == "" {
+			rest = fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
+		}
 		return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, len(result.Content), clean(rest, 200))
 	}
 	shown := clip(whole, max(0, bound-len(marker(bound))))

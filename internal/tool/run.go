@@ -34,6 +34,8 @@ type Outcome struct {
 	// call. A keyed call that is not run again stays UNKNOWN: the model's own repetition would have another key.
 	Again    bool
 	Duration time.Duration
+	// passing says that the failure may pass by itself: Attempt waits for that.
+	passing bool
 }
 
 // Prepare lets a tool record its evidence before it starts (decision 20). A failure means that nothing happened and nothing will.
@@ -62,7 +64,7 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	var out Outcome
 	switch {
 	case a.err == nil:
-		out = succeeded(definition, a.value)
+		out = succeeded(definition, inv.CallID, a.value)
 	case definition.Class == regie.ClassRead:
 		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && transient(a.err)}
 	case notDone && !inv.Repeated:
@@ -73,7 +75,7 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 		out = unknown(a.err)
 		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
-	out.Duration = time.Since(started)
+	out.Duration, out.passing = time.Since(started), passing(a.err)
 	return out
 }
 
@@ -118,7 +120,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	case a.value.evidence != Happened:
 		return Unsure, Outcome{}
 	}
-	out := succeeded(t.Definition(), a.value.result)
+	out := succeeded(t.Definition(), inv.CallID, a.value.result)
 	out.Duration = time.Since(started)
 	return Happened, out
 }

@@ -222,6 +222,7 @@ func TestRunCancelled(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
+	shortened := regie.NewID()
 	for _, row := range []struct {
 		name    string
 		result  tool.Result
@@ -238,11 +239,17 @@ func TestResults(t *testing.T) {
 			100,
 			strings.Repeat("é", 22) + "\n[shortened: 44 of 200 bytes shown; go on with part 2]", true,
 		},
+		{
+			"the rest by the call's id",
+			tool.Result{Content: strings.Repeat("é", 100)},
+			163,
+			strings.Repeat("é", 16) + "\n[shortened: 32 of 200 bytes shown; read on with session__read_result, call_id \"" + shortened.String() + "\", offset 32]", true,
+		},
 		{"default bound", tool.Result{Content: strings.Repeat("x", 40<<10)}, 0, "", true},
 		{
 			"less room than the marker",
 			tool.Result{Content: strings.Repeat("x", 100)},
-			10, "\n[shortened: 0 of 100 bytes shown; ask for a part of it]",
+			10, "\n[shortened: 0 of 100 bytes shown; read on with session__read_result, call_id \"" + shortened.String() + "\", offset 0]",
 			true,
 		},
 	} {
@@ -252,7 +259,7 @@ func TestResults(t *testing.T) {
 				run:        func(context.Context, *tool.Invocation) (tool.Result, error) { return row.result, nil },
 			}
 			s.definition.MaxResult = row.max
-			out := tool.Run(t.Context(), s, &tool.Invocation{})
+			out := tool.Run(t.Context(), s, &tool.Invocation{CallID: shortened})
 			if row.want != "" && out.Result != row.want || !storable(out.Result) || row.max > 60 && len(out.Result) > row.max || len(out.Result) > 32<<10 {
 				t.Errorf("%d bytes: %.200q", len(out.Result), out.Result)
 			}

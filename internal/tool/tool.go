@@ -41,7 +41,8 @@ const (
 type Result struct {
 	// Content is what the model reads: text, or JSON where structure helps.
 	Content string
-	// Rest says how to read what a shortened result leaves out; it stands in the marker. Empty means a general sentence.
+	// Rest says how to read what a shortened result leaves out; it stands in the marker. Where it is empty the marker names ReadResult,
+	// with the call's id and the offset to go on from.
 	Rest string
 }
 

@@ -1,0 +1,99 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+const (
+	defaultTries = 3 // spec 4.3
+	defaultTotal = time.Minute
+	firstBackoff = 200 * time.Millisecond
+	maxBackoff   = 5 * time.Second
+)
+
+// Retry bounds how often Attempt runs a call (spec 4.3). The zero Retry is the default of the specification.
+type Retry struct {
+	// Max bounds the attempts, the first one included; zero means 3.
+	Max int
+	// Backoff says how long to wait before an attempt, from the second on; nil means exponential with jitter from 200 ms to 5 s.
+	Backoff func(try int) time.Duration
+	// Total bounds the time from the first attempt's start to the last one's start; zero means a minute. The last attempt may then
+	// still take its tool's timeout and grace.
+	Total time.Duration
+}
+
+// Attempt is Run, repeated where spec 4.3 lets a call be repeated: a query, or a keyed call under its id, after a failure that may
+// pass. It returns the last attempt's outcome, whose duration is that of all attempts without the waiting between them, and how many
+// attempts there were.
+//
+// An attempt after one whose outcome is not known is Repeated: not even NotDone makes its call FAILED then. After attempts that all
+// knew that nothing happened it is not, because then nothing did. Attempt ends at once with ctx: a keyed call that may have had its
+// effect stays UNKNOWN, a query that failed may be repeated. inv is not changed.
+func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Outcome, tries int) {
+	retry = retry.withDefaults()
+	class := t.Definition().Class
+	repeatable := class == regie.ClassRead || class == regie.ClassKeyed
+	started, spent := time.Now(), time.Duration(0)
+	current := *inv
+	for {
+		tries++
+		out = Run(ctx, t, &current)
+		spent += out.Duration
+		out.Duration = spent
+		if !repeatable || !out.Again || !out.passing || tries >= retry.Max || ctx.Err() != nil {
+			return out, tries
+		}
+		delay := max(0, retry.Backoff(tries+1))
+		if time.Since(started)+delay > retry.Total || !wait(ctx, delay) {
+			return out, tries
+		}
+		current.Repeated = current.Repeated || out.State == regie.CallUnknown
+	}
+}
+
+func (r Retry) withDefaults() Retry {
+	if r.Max <= 0 {
+		r.Max = defaultTries
+	}
+	if r.Total <= 0 {
+		r.Total = defaultTotal
+	}
+	if r.Backoff == nil {
+		r.Backoff = backoff
+	}
+	return r
+}
+
+// backoff doubles from try to try and spreads each wait over half to all of it, so that calls that failed together do not come back
+// together.
+func backoff(try int) time.Duration {
+	whole := min(firstBackoff<<min(max(try-2, 0), 10), maxBackoff)
+	return whole/2 + rand.N(whole/2+1)
+}
+
+// wait reports whether the time passed before ctx ended.
+func wait(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// passing reports whether a failure may pass by itself: a code that says so, or no code at all, as of a connection that broke. A panic
+// has the code of what will not pass.
+func passing(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, coded := errors.AsType[*regie.Error](err)
+	return !coded || transient(err)
+}
