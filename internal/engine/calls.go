@@ -166,7 +166,9 @@ func (r *run) runAction(call *regie.Call) {
 		settle(call, regie.CallUnknown, "", unknownOutcome("the tool went away while it was being started"))
 		return
 	}
-	r.take(call, tool.Run(r.work, target, inv))
+	outcome, tries := tool.Attempt(r.work, target, inv, r.cfg.Retry)
+	call.Attempts += tries - 1
+	r.take(call, outcome)
 	fault.Point(fault.EffectAfter)
 }
 
@@ -224,12 +226,12 @@ func (r *run) runQuery(ctx context.Context, call *regie.Call) {
 		notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
 		return
 	}
-	outcome := tool.Run(ctx, target, inv)
+	outcome, tries := tool.Attempt(ctx, target, inv, r.cfg.Retry)
 	if ctx.Err() != nil && outcome.State != regie.CallSucceeded {
 		return
 	}
 	r.take(call, outcome)
-	call.Attempts++
+	call.Attempts += tries
 }
 
 // saveActions commits results that include an action's, in the middle of a batch.

@@ -38,6 +38,8 @@ type Config struct {
 	MaxOutput int
 	// Attempts bounds the tries of one model call (spec 3.6); zero means 3.
 	Attempts int
+	// Retry bounds the attempts of a call that may be repeated (spec 4.3).
+	Retry tool.Retry
 	// Backoff says how long to wait before a try, from the second on; nil means exponential with jitter from 500 ms.
 	Backoff func(try int, wish time.Duration) time.Duration
 	// Levels are what the app and the workspace want asked about (spec 4.4); nil means that actions ask.

@@ -25,7 +25,9 @@ func (r *run) recoverCall(call *regie.Call) {
 			inv.CallID = regie.NewID()
 		}
 		inv.Repeated = true // the first attempt may have taken effect, whatever the second one knows
-		r.take(call, tool.Run(r.work, target, inv))
+		outcome, tries := tool.Attempt(r.work, target, inv, r.cfg.Retry)
+		call.Attempts += tries
+		r.take(call, outcome)
 	case regie.ClassVerifiable:
 		r.verify(target, inv, call)
 	default:
@@ -40,6 +42,7 @@ func (r *run) verify(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
 	case tool.Happened:
 		r.take(call, outcome)
 	case tool.NotHappened:
+		call.Attempts++
 		r.take(call, tool.Run(r.work, target, inv))
 	default:
 		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran, and what is there now does not tell whether it happened"))
