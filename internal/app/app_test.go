@@ -102,8 +102,10 @@ func TestBadCalls(t *testing.T) {
 
 // TestRepeatedProviderIDs reuses ids over exchanges: the thread stays legal (decision 8); the model server validates it.
 func TestRepeatedProviderIDs(t *testing.T) {
-	same := says("", call{"same", "files__list_files", `{}`})
-	m := newModel(t, []http.HandlerFunc{same, same, same, says("ok")}...)
+	same := func(n int) http.HandlerFunc {
+		return says("", call{"same", "files__list_files", fmt.Sprintf(`{"pattern":"%d"}`, n)})
+	}
+	m := newModel(t, same(1), same(2), same(3), says("ok"))
 	expect(t, newBed(t, m).run(everything), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 }
 

@@ -39,6 +39,20 @@ func (b *bed) parked(control dispatch.Control, session regie.ID) store.Inbox {
 	return inbox
 }
 
+// next waits for an approval after another one, which may be none.
+func (b *bed) next(control dispatch.Control, session, after regie.ID) (next regie.Approval) {
+	b.t.Helper()
+	b.until(control, session, func(*regie.Event) bool {
+		inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
+		if err != nil || len(inbox.Approvals) == 0 {
+			return false
+		}
+		next = inbox.Approvals[0]
+		return next.ID != after
+	})
+	return next
+}
+
 func decide(a regie.Approval, request string, decisions ...regie.Decision) dispatch.DecideRequest {
 	return dispatch.DecideRequest{ApprovalID: a.ID, Request: request, Decisions: decisions, By: "ada"}
 }
@@ -193,15 +207,7 @@ func TestStandingAnswers(t *testing.T) {
 	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: under})); err != nil {
 		t.Fatal(err)
 	}
-	var next regie.Approval
-	b.until(conn, run.SessionID, func(*regie.Event) bool {
-		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
-		if err != nil || len(inbox.Approvals) == 0 {
-			return false
-		}
-		next = inbox.Approvals[0]
-		return next.ID != asked.ID
-	})
+	next := b.next(conn, run.SessionID, asked.ID)
 	if !strings.Contains(string(next.Reviews[0].Arguments), "c.txt") {
 		t.Errorf("asked about %s", next.Reviews[0].Arguments)
 	}

@@ -39,6 +39,33 @@ func (r *run) readRules() error {
 	return err
 }
 
+// guarded has the guard look at a call that was just proposed (decisions 9 and 30). It reports whether that settled the call.
+func (r *run) guarded(call *regie.Call, definition regie.ToolDefinition, wireID string, before []regie.Call, judged approval.Judgement) bool {
+	v, earlier := r.thread.guard.judge(call, definition, proposed{providerID: wireID, before: before})
+	if v.endRound {
+		r.circles = v.note
+	}
+	asks := judged.Verdict == regie.VerdictAsk || judged.Verdict == regie.VerdictMustAsk
+	if v.notRun == "" || v.overridable && asks && r.asksPeople() {
+		return false
+	}
+	if v.problem != nil {
+		notRun(call, v.notRun, *v.problem)
+		return true
+	}
+	settle(call, regie.CallNotRun, v.result, nil)
+	call.NotRun = v.notRun
+	if earlier != nil {
+		call.ResultBlob = earlier.ResultBlob
+	}
+	return true
+}
+
+// asksPeople reports whether a call that needs an approval waits for one in this run.
+func (r *run) asksPeople() bool {
+	return r.policy.OnApproval == "" || r.policy.OnApproval == approval.Park
+}
+
 // put decides what a judgement means for a call that was just proposed, or that is about to start.
 func (r *run) put(call *regie.Call, judged approval.Judgement) {
 	switch {
@@ -244,5 +271,6 @@ func (r *run) clear(call *regie.Call, target tool.Tool) bool {
 
 // unresolvedUnknown reports whether an earlier call of the session with this signature has no known outcome (decision 5).
 func (r *run) unresolvedUnknown(call *regie.Call) bool {
-	return r.thread.unknown[call.Signature]
+	g := r.thread.guard
+	return g != nil && g.isUnknown(g.signature(call))
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -81,6 +82,9 @@ func (r *run) startAction(ctx context.Context) error {
 	if err := r.readRules(); err != nil {
 		return err
 	}
+	if err := r.warmGuard(ctx); err != nil {
+		return err
+	}
 	open, before := openCalls(r.calls), slices.Clone(r.calls)
 	started, err := r.startNext(ctx, r.calls)
 	if err != nil {
@@ -108,6 +112,16 @@ func (r *run) startAction(ctx context.Context) error {
 		return err
 	}
 	fault.Point(fault.IntentAfter)
+	return nil
+}
+
+// warmGuard reads the thread where this process has not, because what starts is judged by it. A model that cannot be reached does not
+// keep a batch from being finished.
+func (r *run) warmGuard(ctx context.Context) error {
+	var unusable unusableModel
+	if err := r.warm(ctx); err != nil && ctx.Err() == nil && !errors.As(err, &unusable) {
+		return err
+	}
 	return nil
 }
 
@@ -297,6 +311,11 @@ func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Messa
 		if limit == "" {
 			return message, r.nextModel(counters)
 		}
+	}
+	if g := r.thread.guard; g != nil && len(calls) > 0 && limit == "" && g.goesInCircles(calls) {
+		message := r.system(regie.SystemLimitReached, circlesNote(inCircles, 0))
+		message.System.CallIDs = ids(calls)
+		return message, r.ended(counters, regie.EndEarlyStop, inCircles)
 	}
 	if limit != "" {
 		message := r.system(regie.SystemLimitReached, limitNote(limit, 0))

@@ -144,6 +144,7 @@ type run struct {
 	unsaved []int
 	parked  bool // released without having ended
 	next    regie.ID
+	circles string // why the reply that was just planned ends the round (decision 30)
 
 	// What people are asked and have answered about the batch (ask.go).
 	rules      []regie.Rule

@@ -180,6 +180,11 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 		in.Results = r.system(regie.SystemLimitReached, limitNote(limit, len(calls)))
 		in.Results.System.CallIDs = ids(calls)
 		in.Advance = r.ended(counters, regie.EndLimit, limit)
+	case r.circles != "":
+		refuse(calls, regie.NotRunOverLimit, "not run: the run ends, "+r.circles)
+		in.Results = r.system(regie.SystemLimitReached, circlesNote(r.circles, len(calls)))
+		in.Results.System.CallIDs = ids(calls)
+		in.Advance = r.ended(counters, regie.EndEarlyStop, r.circles)
 	case r.policyFails(calls):
 		refuse(calls, regie.NotRunDenied, "not run: an action of this reply needs an approval")
 		in.Results = r.results(calls, "")
@@ -249,6 +254,10 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 		fault.Point(fault.EndAfter)
 	}
 	return r.moved(out, err, end)
+}
+
+func circlesNote(why string, calls int) string {
+	return fmt.Sprintf("The run stopped early: %s. %d proposed call(s) were not run. Write again to go on.", why, calls)
 }
 
 func limitNote(limit string, calls int) string {

@@ -15,6 +15,7 @@ import (
 // plan turns a reply into its message and its calls. A call that cannot run is settled at once, so that each has exactly one
 // result whatever the model wrote (invariant 4).
 func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
+	r.circles = ""
 	message := regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: r.round.Agent, Model: r.round.Model},
 		Exchange: r.exchange.Number, TraceID: r.round.TraceID, Usage: &reply.Usage, AI: &regie.AIReply{StopReason: reply.StopReason},
@@ -25,7 +26,7 @@ func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
 	for _, part := range reply.Parts {
 		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
-			call := r.propose(part.Call, len(calls), message.ID, used)
+			call := r.propose(part.Call, calls, message.ID, used)
 			if call.State == regie.CallProposed {
 				if earlier, ok := first[call.Signature]; ok {
 					call.DuplicateOf = earlier
@@ -43,7 +44,8 @@ func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
 }
 
 // propose makes the row of one call and says at once why it cannot run, if it cannot.
-func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used map[string]struct{}) regie.Call {
+func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID, used map[string]struct{}) regie.Call {
+	ordinal := len(before)
 	checked := r.cfg.Tools.Check(wire.Name, wire.Arguments)
 	call := regie.Call{
 		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, Ordinal: ordinal, MessageID: message,
@@ -74,7 +76,10 @@ func (r *run) propose(wire *provider.Call, ordinal int, message regie.ID, used m
 		})
 	default:
 		call.Ask = checked.Asks
-		r.put(&call, r.judge(&call, checked.Tool.Definition()))
+		judged := r.judge(&call, checked.Tool.Definition())
+		if !r.guarded(&call, checked.Tool.Definition(), wire.ID, before, judged) {
+			r.put(&call, judged)
+		}
 		r.fresh[call.ID] = true
 	}
 	return call

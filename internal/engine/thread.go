@@ -18,8 +18,8 @@ type thread struct {
 	firstSeq, lastSeq int64
 	// callIDs are the provider's call ids of the thread: one that repeats is issued anew (decision 8).
 	callIDs map[string]struct{}
-	// unknown are the signatures of calls whose outcome nobody knows yet (decision 5).
-	unknown map[regie.Hash]bool
+	// guard tells honest repetition from going round in circles; nil until the thread was read.
+	guard *guard
 }
 
 // unusableModel says that the round's provider is not configured here, or cannot serve what is asked of it.
@@ -54,7 +54,7 @@ func (r *run) warm(ctx context.Context) error {
 	if err != nil {
 		return unusableModel{err}
 	}
-	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}, unknown: map[regie.Hash]bool{}}
+	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}, guard: newGuard(r.cfg.Tools)}
 	if r.known != nil {
 		r.replay(*r.known)
 		r.known = nil
@@ -122,6 +122,7 @@ func (r *run) replay(stored store.Thread) {
 // appendMessage adds a stored message to the conversation.
 func (r *run) appendMessage(m *regie.Message, calls []regie.Call) {
 	r.rememberIDs(calls)
+	r.thread.guard.observe(m, calls)
 	turns := prompt.Turns(m, calls, tool.WireName)
 	if len(turns) == 0 {
 		return
@@ -136,9 +137,6 @@ func (r *run) appendMessage(m *regie.Message, calls []regie.Call) {
 func (r *run) rememberIDs(calls []regie.Call) {
 	for i := range calls {
 		r.thread.callIDs[calls[i].ProviderCallID] = struct{}{}
-		if calls[i].State == regie.CallUnknown {
-			r.thread.unknown[calls[i].Signature] = true
-		}
 	}
 }
 

@@ -1,0 +1,106 @@
+package app_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// TestCircles meets models that repeat themselves (decisions 9 and 30): what was answered is not done again, and who cannot stop is
+// stopped.
+func TestCircles(t *testing.T) {
+	counted := func(t *testing.T, runs *atomic.Int64) tool.Tool {
+		t.Helper()
+		return action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+			runs.Add(1)
+			return tool.Result{Content: "done"}, nil
+		}, nil)
+	}
+	t.Run("the same call delivered twice", func(t *testing.T) {
+		var runs atomic.Int64
+		act := says("", call{"same", "x__act", `{}`})
+		view := newBed(t, newModel(t, act, act, says("ok")), counted(t, &runs)).run(everything)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "NOT_RUN ANTI_LOOP")
+		if runs.Load() != 1 || !strings.Contains(view.Exchanges[1].Calls[0].Result, "done") {
+			t.Errorf("%d runs, told %q", runs.Load(), view.Exchanges[1].Calls[0].Result)
+		}
+	})
+	t.Run("the same action again", func(t *testing.T) {
+		var runs atomic.Int64
+		m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`}), says("ok"))
+		expect(t, newBed(t, m, counted(t, &runs)).run(everything), regie.EndAnswered, "SUCCEEDED", "NOT_RUN ANTI_LOOP")
+		if runs.Load() != 1 || !strings.Contains(m.last(), "ANTI_LOOP_SIGNATURE") {
+			t.Errorf("%d runs", runs.Load())
+		}
+	})
+	t.Run("an approval lets it run again", func(t *testing.T) {
+		var runs atomic.Int64
+		m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`}), says("ok"))
+		b := newBed(t, m, counted(t, &runs))
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last regie.ID
+		for range 2 {
+			asked := b.next(conn, run.SessionID, last)
+			last = asked.ID
+			if _, err := conn.Decide(t.Context(), decide(asked, asked.ID.String(), regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	})
+	t.Run("a failure that will come again", func(t *testing.T) {
+		fail := func(id string) call { return call{id, "files__read_file", `{"path":"../../etc/passwd"}`} }
+		m := newModel(t, says("", fail("a")), says("", fail("b")), says("", fail("c")))
+		view := newBed(t, m).run(everything)
+		expect(t, view, regie.EndEarlyStop, "FAILED", "NOT_RUN REPEATED_FAILURE", "NOT_RUN REPEATED_FAILURE")
+		if !strings.Contains(view.Round.EndNote, "third time") {
+			t.Errorf("the note is %q", view.Round.EndNote)
+		}
+	})
+	t.Run("an unknown outcome proposed again", func(t *testing.T) {
+		broken := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+			return tool.Result{}, context.DeadlineExceeded
+		}, nil)
+		m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`}))
+		b := newBed(t, m, broken)
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(everything)) // not even that allows it a second time
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := b.parked(conn, run.SessionID).Approvals[0]
+		if review := asked.Reviews[0]; review.Verdict != regie.VerdictMustAsk || review.Grounds[0].Source != regie.SourceUnknown {
+			t.Errorf("asked because %+v", review.Grounds)
+		}
+	})
+	t.Run("the model asks for a check", func(t *testing.T) {
+		var runs atomic.Int64
+		m := newModel(t, says("", call{"a", "x__act", `{"_validate":true}`}), says("ok"))
+		b := newBed(t, m, counted(t, &runs))
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := b.parked(conn, run.SessionID).Approvals[0]
+		if review := asked.Reviews[0]; review.Grounds[0].Source != regie.SourceModel || string(review.Arguments) != "{}" {
+			t.Errorf("asked about %s because %+v", review.Arguments, review.Grounds)
+		}
+		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	})
+}
