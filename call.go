@@ -120,7 +120,27 @@ type Call struct {
 	Recovered   bool  `json:"recovered,omitempty"` // settled after a crash, by a probe or by running again
 	DurationUS  int64 `json:"duration_us"`         // microseconds
 
+	// Resolution is a person's word on a call whose outcome nobody knew (decision 5).
+	Resolution *Resolution `json:"resolution,omitempty"`
+
 	ProposedAt time.Time `json:"proposed_at"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	SettledAt  time.Time `json:"settled_at,omitzero"`
+}
+
+// ResolvedAs is what a person found out about an UNKNOWN call (decision 5).
+type ResolvedAs string
+
+// The findings.
+const (
+	ResolvedHappened     ResolvedAs = "happened"
+	ResolvedDidNotHappen ResolvedAs = "did_not_happen"
+)
+
+// Resolution settles an UNKNOWN call by evidence (invariant 5).
+type Resolution struct {
+	As   ResolvedAs `json:"as"`
+	Note string     `json:"note,omitempty"`
+	By   string     `json:"by"`
+	At   time.Time  `json:"at"`
 }

@@ -69,7 +69,7 @@ func (c *command) runsCommand() *cobra.Command {
 	}
 	list.Flags().IntVar(&limit, "limit", 20, c.text.T("how many"))
 	list.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
-	runs.AddCommand(show, list)
+	runs.AddCommand(show, list, c.resolveCommand())
 	return runs
 }
 

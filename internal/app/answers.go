@@ -175,6 +175,19 @@ func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Re
 	}, in.StoreOnly)
 }
 
+// Resolve implements dispatch.Control.
+func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+	switch {
+	case l.readOnly:
+		return errRunsNothing
+	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
+		return regie.Errorf(regie.CodeBadRequest, "%q does not say what became of the call: use happened or did_not_happen", string(in.As))
+	case len(in.Note) > maxReason:
+		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
+	}
+	return l.store.ResolveCall(ctx, in.CallID, in.As, in.Note, author(in.By))
+}
+
 // answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
 // else it cancels the question, as a message that steers.
 func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {

@@ -222,6 +222,11 @@ func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Res
 	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) { return control.Answer(ctx, in) })
 }
 
+// Resolve implements dispatch.Control.
+func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Resolve(ctx, in) })
+}
+
 // Get implements dispatch.Control.
 func (c *Conn) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	return on(ctx, c, func(control dispatch.Control) (store.RoundView, error) { return control.Get(ctx, round) })

@@ -24,6 +24,8 @@ type Control interface {
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
+	// Resolve stores what a person found out about a call whose outcome nobody knew (decision 5).
+	Resolve(ctx context.Context, in ResolveRequest) error
 	// Get returns a round with everything that happened in it.
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	// List returns the newest rounds of the workspace at root, or of all for "".
@@ -78,6 +80,14 @@ type DecideRequest struct {
 	By        string           `json:"by"`
 	// StoreOnly leaves going on to the next engine.
 	StoreOnly bool `json:"store_only,omitempty"`
+}
+
+// ResolveRequest is a person's word on an UNKNOWN call.
+type ResolveRequest struct {
+	CallID regie.ID         `json:"call_id"`
+	As     regie.ResolvedAs `json:"as"`
+	Note   string           `json:"note,omitempty"`
+	By     string           `json:"by,omitempty"`
 }
 
 // AnswerRequest is a person's answer to a question (spec 4.5).

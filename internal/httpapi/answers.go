@@ -78,3 +78,19 @@ func (s *server) reply(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control.Answer(r.Context(), in)
 	s.answer(w, r, http.StatusOK, out, err)
 }
+
+func (s *server) resolve(w http.ResponseWriter, r *http.Request) {
+	var in dispatch.ResolveRequest
+	id, err := regie.ParseID(r.PathValue("id"))
+	if err == nil {
+		err = decode(w, r, &in)
+	}
+	if err == nil && !in.CallID.IsZero() && in.CallID != id {
+		err = regie.Errorf(regie.CodeBadRequest, "the request is about another call than its address")
+	}
+	if err == nil {
+		in.CallID = id
+		err = s.control.Resolve(r.Context(), in)
+	}
+	s.answer(w, r, http.StatusOK, struct{}{}, err)
+}

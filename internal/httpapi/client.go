@@ -92,6 +92,11 @@ func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.R
 	return out, err
 }
 
+// Resolve implements dispatch.Control.
+func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
+}
+
 // Get implements dispatch.Control.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	var view store.RoundView

@@ -33,6 +33,7 @@ func Handler(control dispatch.Control, translate Translate) http.Handler {
 	mux.HandleFunc("GET /api/v1/inbox", s.inbox)
 	mux.HandleFunc("POST /api/v1/approvals/{id}", s.decide)
 	mux.HandleFunc("POST /api/v1/questions/{id}", s.reply)
+	mux.HandleFunc("POST /api/v1/calls/{id}/resolve", s.resolve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})

@@ -48,6 +48,10 @@ func (r *refusing) Answer(context.Context, dispatch.AnswerRequest) (store.Resolv
 	return store.Resolved{}, nil
 }
 
+func (*refusing) Resolve(context.Context, dispatch.ResolveRequest) error {
+	return regie.Errorf(regie.CodeConflict, "the outcome of this call is known")
+}
+
 func (*refusing) Get(_ context.Context, id regie.ID) (store.RoundView, error) {
 	return store.RoundView{}, regie.Errorf(regie.CodeNotFound, "there is no round %s here", id)
 }
@@ -92,6 +96,8 @@ func TestBadInput(t *testing.T) {
 		"two decisions":    {"POST", "/api/v1/approvals/" + id, `{"decisions":[],"decisions":[{"decision":"allow"}]}`, 400, regie.CodeBadRequest},
 		"other approval":   {"POST", "/api/v1/approvals/" + id, `{"approval_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
 		"other question":   {"POST", "/api/v1/questions/" + id, `{"question_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"known outcome":    {"POST", "/api/v1/calls/" + id + "/resolve", `{"as":"happened"}`, 409, regie.CodeConflict},
+		"other call":       {"POST", "/api/v1/calls/" + id + "/resolve", `{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","as":"happened"}`, 400, regie.CodeBadRequest},
 		"bad question":     {"POST", "/api/v1/questions/x", `{}`, 400, regie.CodeBadID},
 		"unknown path":     {"GET", "/api/v2/anything", "", 404, regie.CodeNotFound},
 	} {

@@ -98,12 +98,13 @@ func ResultText(c *regie.Call) (text string, failed bool) {
 		return c.Result, false
 	}
 	data, err := json.Marshal(struct {
-		Success bool             `json:"success"`
-		Status  string           `json:"status"`
-		Error   *regie.CallError `json:"error"`
-	}{false, string(c.State), c.Error})
+		Success    bool              `json:"success"`
+		Status     string            `json:"status"`
+		Error      *regie.CallError  `json:"error"`
+		Resolution *regie.Resolution `json:"resolution,omitempty"` // what a person found out (decision 5)
+	}{c.State == regie.CallSucceeded, string(c.State), c.Error, c.Resolution})
 	if err != nil { // strings and booleans always encode
 		return `{"success":false}`, true
 	}
-	return string(data), true
+	return string(data), c.State != regie.CallSucceeded
 }

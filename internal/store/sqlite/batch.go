@@ -54,6 +54,9 @@ type callEvent struct {
 	Error      regie.Code       `json:"error,omitempty"`
 	Recovered  bool             `json:"recovered,omitempty"`
 	DurationUS int64            `json:"duration_us,omitempty"`
+	ResolvedAs regie.ResolvedAs `json:"resolved_as,omitempty"`
+	ResolvedBy string           `json:"resolved_by,omitempty"`
+	Note       string           `json:"note,omitempty"`
 }
 
 // started tells that the intent of an action is stored.

@@ -272,7 +272,7 @@ const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.
 func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regie.Call, error) {
 	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
 			c.signature, c.definition, c.arguments, c.executed, c.ask, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
-			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at
+			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at, c.resolved_as, c.resolved_by, c.resolve_note, c.resolved_at
 		`+from, args...)
 	if err != nil {
 		return nil, err
@@ -292,12 +292,12 @@ func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regi
 func scanCall(row scanner) (regie.Call, error) {
 	var c regie.Call
 	var origin, kind, class, state string
-	var provider, executed, code, intent, result, problem sql.NullString
+	var provider, executed, code, intent, result, problem, as, by, note sql.NullString
 	var proposed int64
-	var started, settled sql.NullInt64
+	var started, settled, resolved sql.NullInt64
 	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
 		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.DuplicateOf, &c.Attempts,
-		&c.Recovered, &c.DurationUS, &proposed, &started, &settled)
+		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved)
 	if err != nil {
 		return c, err
 	}
@@ -311,6 +311,9 @@ func scanCall(row scanner) (regie.Call, error) {
 		c.Intent = json.RawMessage(intent.String)
 	}
 	c.ProposedAt, c.StartedAt, c.SettledAt = fromMicros(proposed), fromNullMicros(started), fromNullMicros(settled)
+	if as.Valid {
+		c.Resolution = &regie.Resolution{As: regie.ResolvedAs(as.String), Note: note.String, By: by.String, At: fromNullMicros(resolved)}
+	}
 	if problem.Valid {
 		if err := json.Unmarshal([]byte(problem.String), &c.Error); err != nil {
 			return c, regie.Errorf(regie.CodeCorrupt, "the error of call %s cannot be read: %v", c.ID, err)

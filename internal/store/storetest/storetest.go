@@ -33,6 +33,7 @@ type Store interface {
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
 	Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error)
+	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
 	CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error
 	Orphans(ctx context.Context) ([]store.Orphan, error)
@@ -79,6 +80,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Pending":            pending,
 		"Stopping":           stopping,
 		"Rules":              rules,
+		"Resolve":            resolve,
 		"HandOver":           handOver,
 		"ClaimsTogether":     claimsTogether,
 		"ResumesTogether":    resumesTogether,

@@ -333,3 +333,32 @@ func rules(w *World) {
 		w.T.Errorf("rules of another session: %+v", others)
 	}
 }
+
+// resolve settles an UNKNOWN call by a person's word, once, and nothing else (decision 5, invariant 5).
+func resolve(w *World) {
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindAction, regie.KindQuery)
+	w.must(w.AppendReply(fence, reply))
+	call := reply.Calls[0]
+	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Start: &call}))
+	w.refused(regie.CodeConflict, w.Store.ResolveCall(w.Ctx, call.ID, regie.ResolvedHappened, "", "ada")) // it may still be running
+	call.State, call.Error = regie.CallUnknown, &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
+	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{call}}))
+	for range 2 {
+		w.must(w.Store.ResolveCall(w.Ctx, call.ID, regie.ResolvedHappened, "seen on the account", "ada"))
+	}
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
+		return w.Store.ResolveCall(w.Ctx, call.ID, regie.ResolvedDidNotHappen, "", "bob")
+	})
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
+		return w.Store.ResolveCall(w.Ctx, reply.Calls[1].ID, regie.ResolvedHappened, "", "bob")
+	})
+	w.refused(regie.CodeNotFound, w.Store.ResolveCall(w.Ctx, regie.NewID(), regie.ResolvedHappened, "", "bob"))
+	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	got := view.Exchanges[0].Calls[0]
+	if got.State != regie.CallSucceeded || got.Resolution == nil || got.Resolution.By != "ada" || got.Resolution.Note == "" || got.Error == nil {
+		w.T.Errorf("resolved as %s: %+v", got.State, got.Resolution)
+	}
+	w.head(fence.SessionID)
+}
