@@ -339,6 +339,19 @@ func dump(t *testing.T, tx *sql.Tx) string {
 	return out.String()
 }
 
+// TestWaitIsResolvedOnce resolves a wait twice (spec 4.4).
+func TestWaitIsResolvedOnce(t *testing.T) {
+	dir := t.TempDir()
+	full(t, dir)
+	db := raw(t, dir)
+	if _, err := db.ExecContext(t.Context(), "UPDATE waits SET state = 'RESOLVED', resolved_at = 1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "UPDATE waits SET state = 'EXPIRED'"); err == nil || !strings.Contains(err.Error(), "resolved once") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSchemaAllows tries what must go on working, or what later work needs.
 func TestSchemaAllows(t *testing.T) {
 	dir := t.TempDir()
