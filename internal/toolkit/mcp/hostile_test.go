@@ -3,10 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
@@ -119,13 +123,19 @@ func TestRestartsAreBounded(t *testing.T) {
 	if !down() {
 		t.Errorf("the count of restarts began anew by itself")
 	}
+	if at = at.Add(11 * time.Minute); down() {
+		t.Errorf("it is left alone for ever, the second time")
+	}
+	at = at.Add(2 * steady) // shorter than the pause that it is in
+	crash()
+	if down() {
+		t.Errorf("a server that lasted is not restarted at once")
+	}
+	for !down() {
+		crash()
+	}
 	if err := s.Refresh(t.Context()); err != nil || down() {
 		t.Errorf("a person cannot bring it back: %v", err)
-	}
-	// A session that lasted counts as none of them.
-	at = at.Add(2 * steady)
-	if crash() != regie.CallUnknown || down() {
-		t.Errorf("a server that ended after a while is not restarted at once")
 	}
 }
 
@@ -160,6 +170,57 @@ func TestDeafServer(t *testing.T) {
 	}
 	if states[regie.CallUnknown] != 1 || states[regie.CallFailed] != 1 {
 		t.Errorf("one was written in part, one not at all: %v", states)
+	}
+}
+
+// A message that was not begun leaves the connection as it was; one that was written in part ends it.
+func TestWriteEndsWithItsContext(t *testing.T) {
+	noLeak(t)
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	defer ours.Close()
+	p := &process{in: ours, stop: make(chan struct{})}
+	c := &stdioConn{p: p, writing: make(chan struct{}, 1)}
+	id, err := jsonrpc.MakeID("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(size int) (*flight, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		ctx, flight := withFlight(ctx, true)
+		params, err := json.Marshal(strings.Repeat("x", size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return flight, c.Write(ctx, &jsonrpc.Request{ID: id, Method: "tools/call", Params: params})
+	}
+	var flight *flight
+	for err == nil { // small ones are written whole or not at all
+		flight, err = write(3000)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || flight.sent.Load() || c.broken {
+		t.Errorf("a message that found no room: sent %v, broken %v, %v", flight.sent.Load(), c.broken, err)
+	}
+	if _, err := io.ReadFull(theirs, make([]byte, 16<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if flight, err := write(10); err != nil || !flight.sent.Load() {
+		t.Errorf("the next one, with room: %v", err)
+	}
+	if flight, err := write(1 << 20); err == nil || !flight.sent.Load() || !c.broken {
+		t.Errorf("a message written in part: sent %v, broken %v, %v", flight.sent.Load(), c.broken, err)
+	}
+	select {
+	case <-p.stop:
+	default:
+		t.Errorf("a server that got half a message goes on")
+	}
+	if flight, err := write(10); err == nil || flight.sent.Load() {
+		t.Errorf("a message behind half a one: %v", err)
 	}
 }
 

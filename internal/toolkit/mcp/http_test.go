@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -143,6 +144,14 @@ func TestHTTPOutcomes(t *testing.T) {
 				_, _ = w.Write(bytes.Repeat([]byte("x"), maxMessage+1))
 			})
 		}, regie.CallUnknown, regie.CodeOutcomeUnknown, "exceeded"},
+		{"asks without end", func(h http.Handler) http.Handler {
+			return onCall(h, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for i := 0; r.Context().Err() == nil; i++ {
+					fmt.Fprintf(w, `data: {"jsonrpc":"2.0","id":"q%d","method":"roots/list"}`+"\n\n", i)
+				}
+			})
+		}, regie.CallUnknown, regie.CodeOutcomeUnknown, "more than 1000 times in a minute"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, _ := web(t, row.wrap)
@@ -153,6 +162,36 @@ func TestHTTPOutcomes(t *testing.T) {
 				t.Errorf("%+v %+v", out, out.Error)
 			}
 		})
+	}
+}
+
+// The notice of a cancellation goes out with the call's context. What is answered to it says nothing of the call.
+func TestFlightIsOfTheFirstRequest(t *testing.T) {
+	noLeak(t)
+	codes := []int{http.StatusOK, http.StatusNotFound}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(codes[0])
+		codes = codes[1:]
+	}))
+	defer server.Close()
+	c := Config{AllowPrivate: true}
+	transport := newTransport(c)
+	defer transport.CloseIdleConnections()
+	client := (&wire{inner: transport, alone: transport, life: t.Context(), c: c}).client()
+	ctx, flight := withFlight(t.Context(), true)
+	for range 2 {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	if got := flight.status.Load(); got != http.StatusOK || !flight.sent.Load() {
+		t.Errorf("the call's status is %d", got)
 	}
 }
 
