@@ -189,13 +189,13 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(size int) (*flight, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		ctx, flight := withFlight(ctx, true)
 		params, err := json.Marshal(strings.Repeat("x", size))
 		if err != nil {
 			t.Fatal(err)
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		ctx, flight := withFlight(ctx, true)
 		return flight, c.Write(ctx, &jsonrpc.Request{ID: id, Method: "tools/call", Params: params})
 	}
 	var flight *flight
@@ -211,7 +211,7 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 	if flight, err := write(10); err != nil || !flight.sent.Load() {
 		t.Errorf("the next one, with room: %v", err)
 	}
-	if flight, err := write(1 << 20); err == nil || !flight.sent.Load() || !c.broken {
+	if flight, err := write(200 << 10); err == nil || !flight.sent.Load() || !c.broken {
 		t.Errorf("a message written in part: sent %v, broken %v, %v", flight.sent.Load(), c.broken, err)
 	}
 	select {
