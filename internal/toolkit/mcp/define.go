@@ -52,7 +52,7 @@ func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 		count[t.Name]++
 	}
 	for _, t := range listed {
-		name := plain(t.Name, 60)
+		name := clean(t.Name, 60)
 		if count[t.Name] > 1 {
 			// Which of them a call would run is the server's secret.
 			left = append(left, fmt.Sprintf("%s: it is listed %d times", name, count[t.Name]))
@@ -70,7 +70,7 @@ func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 	}
 	slices.SortFunc(offered, func(a, b offer) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, o := range offered[min(len(offered), maxTools):] {
-		left = append(left, fmt.Sprintf("%s: only %d tools of a server are taken; choose with allow", plain(o.remote, 60), maxTools))
+		left = append(left, fmt.Sprintf("%s: only %d tools of a server are taken; choose with allow", clean(o.remote, 60), maxTools))
 	}
 	slices.Sort(left)
 	return offered[:min(len(offered), maxTools)], slices.Compact(left)
@@ -93,9 +93,9 @@ func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	if err != nil {
 		return offer{}, err
 	}
-	description := plain(t.Description, maxDescription)
+	description := clean(t.Description, maxDescription)
 	if description == "" {
-		description = plain(t.Title, 200)
+		description = clean(t.Title, 200)
 	}
 	d := regie.ToolDefinition{Name: c.Name + "." + operation(t.Name), Description: description, Parameters: schema, Timeout: c.timeout()}
 	d.Kind, d.Class, d.Risk = c.judge(t)

@@ -72,7 +72,7 @@ func describe(part sdk.Content) string {
 
 // word is a short piece of a server's text, in a line of ours.
 func word(s string) string {
-	if s = strings.ReplaceAll(plain(s, 200), "\n", " "); s == "" {
+	if s = strings.ReplaceAll(clean(s, 200), "\n", " "); s == "" {
 		return "of no given type or name"
 	}
 	return s

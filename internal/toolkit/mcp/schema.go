@@ -169,7 +169,7 @@ func tidy(schema map[string]any) error {
 	}
 	for _, keyword := range []string{"title", "description", "$comment"} {
 		if text, ok := schema[keyword].(string); ok {
-			schema[keyword] = plain(text, maxDescription)
+			schema[keyword] = clean(text, maxDescription)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ const maxSaid = 1000 // bytes of what a server says in an error
 
 // say cleans what a server says in an error.
 func (s *Server) say(text string) string {
-	if text = plain(scrub(strings.ToValidUTF8(text, ""), s.secrets), maxSaid); text == "" {
+	if text = clean(scrub(strings.ToValidUTF8(text, ""), s.secrets), maxSaid); text == "" {
 		return "without a word"
 	}
 	return text

@@ -3,25 +3,22 @@ package mcp
 import (
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // hidden is what a secret is replaced by.
 const hidden = "[hidden]"
 
-// plain makes text of a server's words: valid UTF-8 without control characters, and without those that are not seen but read by a
-// model (bidirectional marks, zero-width and tag characters), at most n bytes. Line breaks and tabs stay.
-func plain(s string, n int) string {
+// clean makes text of a server's words: without what a reader does not see and a model reads all the same (control characters,
+// bidirectional marks, tags), at most n bytes. Line breaks and tabs stay; what is not UTF-8 becomes U+FFFD.
+func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs), r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
+		if plain.Hidden(r) {
 			return -1
-		default:
-			return r
 		}
+		return r
 	}, clip(s, 4*n))
 	return clip(strings.TrimSpace(s), n)
 }
@@ -80,7 +77,7 @@ func (t *tail) quote(secrets []string) string {
 	if _, rest, ok := strings.Cut(whole, "\n"); cut && ok {
 		whole = rest // the first line has lost its beginning, and with it what a secret is recognised by
 	}
-	text := plain(scrub(strings.ToValidUTF8(whole, ""), secrets), maxTail)
+	text := clean(scrub(strings.ToValidUTF8(whole, ""), secrets), maxTail)
 	if len(text) <= maxQuote {
 		return text
 	}
