@@ -1,5 +1,5 @@
 # Only Go, git and make are needed; `make lint` builds its tools by itself from tools/go.mod (cached after the first time). `make race`
-# needs a C compiler too.
+# needs a C compiler too, and two tests that are skipped without it the MCP server that `make npm` installs with node's npm.
 
 GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -15,7 +15,7 @@ BENCH ?= ./internal/bench
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race vet lint fmt fmt-check crash fuzz bench bench-short translate tidy tidy-check clean
+.PHONY: help build demo npm test race vet lint fmt fmt-check crash fuzz bench bench-short translate tidy tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ build: ## bin/regie, static
 
 demo: ## the whole job without a key: real files, a real kill -9, a resume
 	$(GO) run ./cmd/regie demo
+
+npm: ## the MCP server of npm that one test of internal/toolkit/mcp talks to, as its lock file pins it
+	npm ci --prefix internal/toolkit/mcp/testdata/npm --ignore-scripts --no-audit --no-fund
 
 test: ## all tests
 	$(GO) test $(TESTFLAGS) ./...

@@ -44,6 +44,9 @@ const (
 	CodeUnknownTool      Code = "UNKNOWN_TOOL"      // no tool of that name in scope
 	CodeBadArguments     Code = "INVALID_ARGUMENTS" // arguments that do not fit the tool's schema
 	CodeToolError        Code = "TOOL_ERROR"        // a tool failed or panicked
+	CodeToolChanged      Code = "TOOL_CHANGED"      // a tool is no longer what was shown (spec 11.3)
+	CodeServerDown       Code = "SERVER_DOWN"       // a tool's server cannot be reached: nothing was sent
+	CodeServerLost       Code = "SERVER_LOST"       // the connection to a tool's server broke after the call was sent
 	CodeTimeout          Code = "TIMEOUT"           // a tool or model took too long
 	CodeOutcomeUnknown   Code = "OUTCOME_UNKNOWN"   // the effect may or may not have happened (decision 5)
 	CodeTruncatedStream  Code = "TRUNCATED_STREAM"  // a model stream ended before its terminal marker (spec 12.6)

@@ -25,7 +25,8 @@ func transient(err error) bool {
 		return false
 	}
 	switch coded.Code {
-	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline, regie.CodeProviderBroken, regie.CodeDatabaseLocked:
+	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline, regie.CodeProviderBroken, regie.CodeDatabaseLocked,
+		regie.CodeServerDown, regie.CodeServerLost:
 		return true
 	default:
 		return false

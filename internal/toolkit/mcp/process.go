@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+const defaultGrace = 2 * time.Second // for each of: input closed, SIGTERM, SIGKILL
+
+// inherited are the variables that a server gets of this process's environment: what programs need to run at all. Keys and tokens are
+// in others, and stay here (spec 11.3).
+var inherited = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR",
+	"SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", // of Windows
+}
+
+// environment is all that a server's process gets.
+func environment(own []string, extra map[string]string) []string {
+	var out []string
+	for _, pair := range own {
+		name, value, _ := strings.Cut(pair, "=")
+		_, replaced := extra[name]
+		for _, known := range inherited {
+			if name == known && !replaced && !strings.HasPrefix(value, "()") { // "()" is a shell's function
+				out = append(out, pair)
+			}
+		}
+	}
+	for name, value := range extra {
+		out = append(out, name+"="+value)
+	}
+	return out
+}
+
+// process is a server that runs as a command, with its own process group.
+type process struct {
+	cmd   *exec.Cmd
+	in    *os.File // our end of its input
+	out   *os.File // our end of its output
+	err   *os.File // our end of its standard error
+	log   *tail    // the end of its standard error, and what else it wrote
+	grace time.Duration
+
+	once    sync.Once
+	stop    chan struct{} // closed: end it
+	drained chan struct{} // closed by the reader of out: there is no more
+	logged  chan struct{} // closed by copyLog
+	done    chan struct{} // closed by supervise: it and its group are gone, the pipes are closed
+	state   string        // how it ended; set before done
+}
+
+// run starts a server's command. Whoever reads its output must close drained at the end of it.
+func run(c Config, log *tail, grace time.Duration) (*process, error) {
+	p := &process{
+		log: log, grace: grace, stop: make(chan struct{}), drained: make(chan struct{}), logged: make(chan struct{}), done: make(chan struct{}),
+	}
+	p.cmd = exec.Command(c.Command[0], c.Command[1:]...) //nolint:noctx // it outlives the call that starts it; supervise ends it
+	p.cmd.Dir, p.cmd.Env = c.Dir, environment(os.Environ(), c.Env)
+	ownGroup(p.cmd)
+	theirs, err := p.pipes()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	for _, f := range theirs {
+		_ = f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, regie.Errorf(regie.CodeServerDown, "the command %q of the MCP server %s cannot be started: %v", clip(c.Command[0], 200), c.Name, err)
+	}
+	go p.copyLog()
+	go p.supervise()
+	return p, nil
+}
+
+// pipes connects the command with us and returns its ends of the pipes, to be closed once it has them.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	open := func(ours **os.File, theirsOut *io.Writer, theirsIn *io.Reader) error {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		if theirsIn != nil {
+			*ours, *theirsIn = w, r
+			theirs = append(theirs, r)
+			return nil
+		}
+		*ours, *theirsOut = r, w
+		theirs = append(theirs, w)
+		return nil
+	}
+	if err = open(&p.in, nil, &p.cmd.Stdin); err == nil {
+		if err = open(&p.out, &p.cmd.Stdout, nil); err == nil {
+			err = open(&p.err, &p.cmd.Stderr, nil)
+		}
+	}
+	return theirs, err
+}
+
+func (p *process) closePipes() {
+	for _, f := range []*os.File{p.in, p.out, p.err} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// halt asks for the end of the process; done tells when it has come.
+func (p *process) halt() { p.once.Do(func() { close(p.stop) }) }
+
+// copyLog keeps the end of what the process says on its standard error.
+func (p *process) copyLog() {
+	defer close(p.logged)
+	_, _ = io.Copy(p.log, p.err) // it ends with the pipe
+}
+
+// supervise waits for the end of the process or brings it about, then clears up after it.
+func (p *process) supervise() {
+	defer close(p.done)
+	exited := make(chan struct{})
+	go p.await(exited)
+	select {
+	case <-exited:
+	case <-p.stop:
+		p.end(exited)
+	}
+	kill(p.cmd) // what it has left behind; the number is ours while the group has members
+	// What it wrote before it ended is still in the pipes: an answer may be among it. Only a process that left the group keeps them open.
+	settled(p.grace, p.drained, p.logged)
+	p.closePipes()
+	<-p.logged
+	select {
+	case <-exited:
+		p.state = p.cmd.ProcessState.String()
+	default:
+		p.state = "it does not end"
+	}
+}
+
+// await tells of the exit of the process.
+func (p *process) await(exited chan<- struct{}) {
+	defer close(exited)
+	_ = p.cmd.Wait() // the state says it all
+}
+
+// end ends the process as the protocol asks: its input is closed, and only one that does not end by itself is signalled.
+func (p *process) end(exited <-chan struct{}) {
+	_ = p.in.Close()
+	if settled(p.grace, exited) {
+		return
+	}
+	terminate(p.cmd)
+	if settled(p.grace, exited) {
+		return
+	}
+	kill(p.cmd)
+	settled(p.grace, exited)
+}
+
+// settled waits until all channels are closed, at most the grace, and reports whether they are.
+func settled(grace time.Duration, all ...<-chan struct{}) bool {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for _, c := range all {
+		select {
+		case <-c:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this bounds what is held and kept.
+const maxContent = 8 << 20
+
+// content renders a result as text: its texts; without any, its structured form; and what else there is by name, type and size, as a
+// model cannot read bytes.
+func content(result *sdk.CallToolResult) string {
+	var b strings.Builder
+	add := func(text string) {
+		if b.Len() > 0 && text != "" {
+			b.WriteByte('\n')
+		}
+		b.WriteString(clip(text, max(0, maxContent-b.Len())))
+	}
+	var texts, others []string
+	for _, part := range result.Content {
+		if text, ok := part.(*sdk.TextContent); ok {
+			texts = append(texts, text.Text)
+			continue
+		}
+		others = append(others, describe(part))
+	}
+	for _, text := range texts {
+		add(text)
+	}
+	if len(texts) == 0 && result.StructuredContent != nil {
+		if data, err := json.Marshal(result.StructuredContent); err == nil {
+			add(string(data))
+		}
+	}
+	for _, other := range others {
+		add(other)
+	}
+	if b.Len() == 0 {
+		return "[the tool returned nothing]"
+	}
+	return b.String()
+}
+
+// describe says what a part that is not text is.
+func describe(part sdk.Content) string {
+	switch part := part.(type) {
+	case *sdk.ImageContent:
+		return fmt.Sprintf("[image %s, %d bytes, not shown]", word(part.MIMEType), len(part.Data))
+	case *sdk.AudioContent:
+		return fmt.Sprintf("[audio %s, %d bytes, not shown]", word(part.MIMEType), len(part.Data))
+	case *sdk.ResourceLink:
+		size := ""
+		if part.Size != nil {
+			size = fmt.Sprintf(", %d bytes", *part.Size)
+		}
+		return fmt.Sprintf("[resource %q at %s, %s%s, not shown]", word(part.Name), word(part.URI), word(part.MIMEType), size)
+	case *sdk.EmbeddedResource:
+		if part.Resource == nil {
+			return "[resource without content]"
+		}
+		return fmt.Sprintf("[resource at %s, %s, %d bytes, not shown]", word(part.Resource.URI), word(part.Resource.MIMEType),
+			len(part.Resource.Text)+len(part.Resource.Blob))
+	default:
+		return fmt.Sprintf("[content of the kind %T, not shown]", part)
+	}
+}
+
+// word is a short piece of a server's text, in a line of ours.
+func word(s string) string {
+	if s = strings.ReplaceAll(clean(s, 200), "\n", " "); s == "" {
+		return "of no given type or name"
+	}
+	return s
+}
