@@ -1,0 +1,464 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+const (
+	maxRemembered = 1000    // executed calls that the guard knows again
+	maxKept       = 1 << 20 // bytes of their results that it keeps, the newest
+	maxSeen       = 10_000  // results of the round that it knows again
+	maxStalled    = 2       // exchanges in a row without progress (spec 3.2)
+	maxQuoted     = 1000    // bytes of an earlier result or error inside a sentence
+)
+
+// guard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It is fed the session's thread in order and
+// judges what is proposed next. It does no I/O and knows no clock: its windows are exchanges, and one that is fed the stored thread
+// again judges as before. It is used by one goroutine.
+//
+// It remembers the last 1,000 executed calls by their hashes and ids, with the results of the newest up to 1 MiB. An older call is new
+// to it, except that an UNKNOWN is never forgotten. Whatever it forgets makes it let a call run.
+type guard struct {
+	tools *tool.Registry
+
+	window []*remembered // oldest first
+	lean   int           // in window: how many of the oldest have lost their result
+	kept   int           // bytes of results in window
+	byID   map[callKey]*remembered
+	// reused says that ids of this session's provider do not tell calls apart, so that they prove nothing.
+	reused  bool
+	unknown map[regie.ID]regie.Hash // by call: what ran and has no known outcome
+
+	last  *remembered // the last action that ran; nil where it does not matter any more
+	heard bool        // somebody said something since
+
+	// The rest is about one round and starts anew with the next.
+	round    regie.ID
+	answered map[regie.Hash]*remembered // cacheable queries since the last action
+	failed   map[regie.Hash]*failure
+	seen     map[regie.Hash]struct{}
+	stalled  int // exchanges in a row without progress
+}
+
+// callKey is a provider's id with the signature that came with it: two calls may share an id by accident, but not both.
+type callKey struct {
+	id        string
+	signature regie.Hash
+}
+
+// remembered is an executed call without what would be large.
+type remembered struct {
+	call regie.Call
+	ran  regie.Hash // the signature of what ran: of the edited arguments, where a person edited them
+	cut  bool       // its result was dropped
+}
+
+// failure is a call that would fail again with the same arguments.
+type failure struct {
+	first   *remembered
+	repeats int // how often it was proposed again since
+}
+
+// proposed is what the guard has to know of a call beside its row.
+type proposed struct {
+	// providerID is the id as the model wrote it: that of the row is another one where it repeats (decision 8).
+	providerID string
+	// before are the calls of the same reply that stand before it, as they are now. One that is still open is taken to run.
+	before []regie.Call
+}
+
+// guardVerdict is what becomes of a proposed call. Where notRun is set the call is settled with it and with either result or problem;
+// else the guard has nothing against it.
+type guardVerdict struct {
+	notRun  regie.NotRunCode
+	result  string
+	problem *regie.CallError
+	// overridable says that a person's approval of this very call lets it run all the same.
+	overridable bool
+	// endRound says that the round ends EARLY_STOP once the batch is stored; note is the sentence that names the rule.
+	endRound bool
+	note     string
+	// unresolvedUnknown says that nobody knows what became of an earlier call with this signature: it must be asked about (decision
+	// 5). It is set whatever else the verdict is.
+	unresolvedUnknown bool
+}
+
+// The codes that the model reads (spec 4.3).
+const (
+	codeAntiLoopID        regie.Code = "ANTI_LOOP_ID"
+	codeAntiLoopSignature regie.Code = "ANTI_LOOP_SIGNATURE"
+	codeRepeatedFailure   regie.Code = "REPEATED_FAILURE"
+)
+
+// newGuard returns a guard that has seen nothing.
+func newGuard(tools *tool.Registry) *guard {
+	return &guard{
+		tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{}, answered: map[regie.Hash]*remembered{},
+		failed: map[regie.Hash]*failure{}, seen: map[regie.Hash]struct{}{},
+	}
+}
+
+// observe takes the next stored message of the thread, with the calls that it owns, all settled. A system message owns none: those whose
+// results it brings came with their reply.
+func (g *guard) observe(message *regie.Message, calls []regie.Call) {
+	if news(message) {
+		g.hear()
+	}
+	if message.System != nil || len(calls) == 0 {
+		return
+	}
+	g.enter(calls[0].RoundID)
+	if message.AI != nil { // a person's enrichments are no exchange
+		g.stalled++
+		if g.progress(calls) {
+			g.stalled = 0
+		}
+	}
+	for i := range calls {
+		g.add(&calls[i])
+	}
+}
+
+// news reports whether a message gives a reason to do once more what was just done: a person spoke, a task came back, or what was done
+// was undone.
+func news(message *regie.Message) bool {
+	if message.System != nil {
+		return message.System.Type == regie.SystemTaskResult || message.System.Type == regie.SystemUndone
+	}
+	return message.Sender == regie.SenderUser
+}
+
+// hear forgets what somebody's word has overtaken: a person may have repaired what failed.
+func (g *guard) hear() {
+	g.heard, g.stalled = true, 0
+	clear(g.failed)
+}
+
+// enter begins another round.
+func (g *guard) enter(round regie.ID) {
+	if round == g.round {
+		return
+	}
+	g.round, g.stalled = round, 0
+	clear(g.answered)
+	clear(g.failed)
+	clear(g.seen)
+}
+
+// add remembers a settled call.
+func (g *guard) add(call *regie.Call) {
+	entry := &remembered{call: *call, ran: g.signature(call)}
+	entry.call.Arguments, entry.call.Executed, entry.call.Intent = "", nil, nil
+	definition := g.definition(call)
+	if reissued(call) && call.NotRun != regie.NotRunAntiLoop && call.NotRun != regie.NotRunDuplicateInBatch {
+		g.reused = true
+	}
+	delete(g.unknown, call.ID)
+	if call.State == regie.CallUnknown {
+		g.unknown[call.ID] = entry.ran
+	}
+	g.addFailure(entry)
+	g.addSeen(call)
+	switch {
+	case !executed(call):
+		return
+	case call.Kind == regie.KindAction:
+		g.last, g.heard = entry, false
+		clear(g.answered)
+	case call.State == regie.CallSucceeded && definition.Role == regie.RoleQuestion:
+		g.hear() // the person's answer
+	case call.State == regie.CallSucceeded && definition.Cacheable:
+		g.answered[entry.ran] = entry
+	}
+	g.keep(entry)
+}
+
+// addFailure counts failures that would come again, and proposals of them.
+func (g *guard) addFailure(entry *remembered) {
+	call := &entry.call
+	before := g.failed[entry.ran]
+	switch {
+	case call.State == regie.CallSucceeded:
+		delete(g.failed, entry.ran)
+	case before == nil && failedForGood(call):
+		if len(g.failed) >= maxRemembered {
+			clear(g.failed)
+		}
+		g.failed[entry.ran] = &failure{first: entry}
+	case before != nil && (failedForGood(call) || call.NotRun == regie.NotRunRepeatedFailure):
+		before.repeats++
+	}
+}
+
+// addSeen remembers what a call brought.
+func (g *guard) addSeen(call *regie.Call) {
+	if len(g.seen) >= maxSeen {
+		clear(g.seen)
+	}
+	g.seen[brought(call)] = struct{}{}
+}
+
+// keep takes a call into the window and drops what is too old or too much for it.
+func (g *guard) keep(entry *remembered) {
+	g.window = append(g.window, entry)
+	g.byID[keyOf(&entry.call)] = entry
+	g.kept += len(entry.call.Result)
+	for g.kept > maxKept && g.lean < len(g.window)-1 {
+		old := g.window[g.lean]
+		g.kept -= len(old.call.Result)
+		old.call.Result, old.cut = "", true
+		g.lean++
+	}
+	if len(g.window) <= maxRemembered {
+		return
+	}
+	oldest := g.window[0]
+	g.window[0], g.window = nil, g.window[1:]
+	if g.lean > 0 {
+		g.lean--
+	} else {
+		g.kept -= len(oldest.call.Result)
+	}
+	if key := keyOf(&oldest.call); g.byID[key] == oldest {
+		delete(g.byID, key)
+	}
+	if g.answered[oldest.ran] == oldest {
+		delete(g.answered, oldest.ran)
+	}
+	if f := g.failed[oldest.ran]; f != nil && f.first == oldest {
+		delete(g.failed, oldest.ran)
+	}
+}
+
+// judge says whether a proposed call may run, and returns the earlier call that speaks against it, without its arguments. It is asked
+// before the row's provider id is made anew, and may be asked again before the call starts: then the calls before it are settled, and
+// its verdict is exact.
+func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in proposed) (guardVerdict, *regie.Call) {
+	signature := g.signature(call)
+	verdict := guardVerdict{unresolvedUnknown: g.isUnknown(signature)}
+	acted := actedOtherwise(in.before, signature, g.signature)
+	earlier := g.sameID(call, in)
+	switch {
+	case earlier != nil:
+		verdict.sameID(earlier, call)
+	case call.RoundID == g.round && g.failed[signature] != nil:
+		f := g.failed[signature]
+		earlier = f.first
+		verdict.sameFailure(f, call)
+	case call.Kind == regie.KindAction && !acted && g.justDone(signature):
+		earlier = g.last
+		verdict.sameAction(earlier, call)
+	case definition.Cacheable && call.Kind == regie.KindQuery && call.RoundID == g.round && !acted && g.answered[signature] != nil && !g.answered[signature].cut:
+		earlier = g.answered[signature]
+		verdict.notRun, verdict.result = regie.NotRunCached, earlier.call.Result
+	}
+	if earlier == nil {
+		return verdict, nil
+	}
+	found := earlier.call
+	return verdict, &found
+}
+
+// sameID finds an executed call that came with the same provider id and signature (decision 9).
+func (g *guard) sameID(call *regie.Call, in proposed) *remembered {
+	if in.providerID == "" || g.reused {
+		return nil
+	}
+	return g.byID[callKey{in.providerID, call.Signature}]
+}
+
+// justDone reports whether an identical action is the last thing that happened, and succeeded.
+func (g *guard) justDone(signature regie.Hash) bool {
+	return g.last != nil && !g.heard && g.last.ran == signature && g.last.call.State == regie.CallSucceeded
+}
+
+func (g *guard) isUnknown(signature regie.Hash) bool {
+	for _, ran := range g.unknown {
+		if ran == signature {
+			return true
+		}
+	}
+	return false
+}
+
+// progress reports whether a settled batch brought anything that its round did not have (decision 30): an action changed something, or
+// may have; a query gave another answer than before; a call failed in a way that is new, or that a retry may get over, which the retry
+// counter bounds; a query that polls was asked, which the query limit bounds.
+func (g *guard) progress(calls []regie.Call) bool {
+	for i := range calls {
+		if g.tells(&calls[i]) {
+			return true
+		}
+	}
+	return len(calls) == 0
+}
+
+func (g *guard) tells(call *regie.Call) bool {
+	switch call.NotRun {
+	case regie.NotRunCached, regie.NotRunAntiLoop, regie.NotRunRepeatedFailure, regie.NotRunDuplicateInBatch:
+		return false
+	}
+	action := call.Kind == regie.KindAction
+	switch definition := g.definition(call); {
+	case action && (call.State == regie.CallSucceeded || call.State == regie.CallUnknown),
+		action && call.State == regie.CallFailed && call.Error != nil && call.Error.Retryable,
+		definition.Polling && call.State != regie.CallNotRun,
+		definition.Role == regie.RoleQuestion && call.State == regie.CallSucceeded:
+		return true
+	}
+	_, known := g.seen[brought(call)]
+	return !known || call.RoundID != g.round
+}
+
+// goesInCircles reports whether a settled batch, not yet observed, is the second in a row without progress: the round ends EARLY_STOP.
+func (g *guard) goesInCircles(calls []regie.Call) bool {
+	return !g.progress(calls) && calls[0].RoundID == g.round && g.stalled+1 >= maxStalled
+}
+
+// inCircles is the sentence that names the rule of goesInCircles.
+const inCircles = "two replies in a row brought nothing new and changed nothing"
+
+func (g *guard) definition(call *regie.Call) regie.ToolDefinition {
+	if target, _, ok := g.tools.Lookup(call.Tool); ok {
+		return target.Definition()
+	}
+	return regie.ToolDefinition{}
+}
+
+// signature is that of what runs, or ran.
+func (g *guard) signature(call *regie.Call) regie.Hash {
+	if len(call.Executed) == 0 {
+		return call.Signature
+	}
+	return g.tools.Check(call.Tool, string(call.Executed)).Signature
+}
+
+// sameID is the verdict on a call that the provider delivers twice: it gets the result that it has.
+func (v *guardVerdict) sameID(earlier *remembered, call *regie.Call) {
+	v.notRun = regie.NotRunAntiLoop
+	of := &earlier.call
+	if of.State == regie.CallSucceeded && !earlier.cut {
+		v.result = "[" + string(codeAntiLoopID) + ": this very call was made before and was not run again; this is its result]\n" + of.Result
+		return
+	}
+	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " + where(of, call)}
+	switch {
+	case of.State == regie.CallSucceeded:
+		v.problem.Message += " and succeeded"
+		v.problem.Hint = fmt.Sprintf("its result is read with %s, call_id %q", tool.WireName(tool.ReadResult), of.ID)
+	case of.State == regie.CallUnknown:
+		v.problem.Message += ", and its outcome is not known"
+		v.problem.Hint = "verify before you try again"
+	default:
+		v.problem.Message += " and failed: " + failureOf(of)
+		v.problem.Param, v.problem.Hint, v.problem.Retryable = of.Error.Param, of.Error.Hint, of.Error.Retryable
+	}
+}
+
+// sameFailure is the verdict on a call that would fail again.
+func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
+	of := &f.first.call
+	v.notRun = regie.NotRunRepeatedFailure
+	v.problem = &regie.CallError{
+		Code: codeRepeatedFailure, Message: "not run again: this call failed " + where(of, call) + " and would fail in the same way: " + failureOf(of),
+		Param: of.Error.Param, Hint: of.Error.Hint,
+	}
+	if v.problem.Hint == "" {
+		v.problem.Hint = "change the arguments or take another way; the run ends if this call comes once more"
+	}
+	if f.repeats > 0 {
+		v.endRound, v.note = true, fmt.Sprintf("a call of %s that cannot succeed was proposed for the third time", call.Tool)
+	}
+}
+
+// sameAction is the verdict on an action that was just done.
+func (v *guardVerdict) sameAction(earlier *remembered, call *regie.Call) {
+	of := &earlier.call
+	v.notRun, v.overridable = regie.NotRunAntiLoop, true
+	v.problem = &regie.CallError{
+		Code:    codeAntiLoopSignature,
+		Message: "not run again: the same action succeeded " + where(of, call) + ", and since then no other action ran and nobody said anything",
+		Hint:    "it is done: go on, or answer; if it is to be done once more, ask the person",
+	}
+	if of.Result != "" {
+		v.problem.Message += "; its result: " + quote(of.Result)
+	}
+}
+
+// where says where an earlier call stands, as the model counts.
+func where(earlier, call *regie.Call) string {
+	if earlier.RoundID != call.RoundID {
+		return "in an earlier run of this conversation"
+	}
+	return fmt.Sprintf("in reply %d of this run", earlier.Exchange)
+}
+
+func failureOf(call *regie.Call) string {
+	return string(call.Error.Code) + ": " + quote(call.Error.Message)
+}
+
+// quote bounds a text that goes into a sentence.
+func quote(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
+}
+
+// executed reports whether a settled call's tool was run, whatever came of it.
+func executed(call *regie.Call) bool {
+	switch call.State {
+	case regie.CallSucceeded, regie.CallUnknown:
+		return true
+	case regie.CallFailed: // an action that could not be prepared was never started
+		return call.Error != nil && (call.Kind == regie.KindQuery || !call.StartedAt.IsZero())
+	default:
+		return false
+	}
+}
+
+// failedForGood reports whether the same call would fail again (decision 30: only errors that no retry gets over count).
+func failedForGood(call *regie.Call) bool {
+	if call.Error == nil || call.Error.Retryable {
+		return false
+	}
+	return call.State == regie.CallFailed || call.NotRun == regie.NotRunInvalid || call.NotRun == regie.NotRunOutOfScope
+}
+
+// actedOtherwise reports whether one of the calls before is an action that ran, or is going to, with another signature.
+func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Call) regie.Hash) bool {
+	for i := range before {
+		call := &before[i]
+		if call.Kind == regie.KindAction && (executed(call) || !call.State.Settled()) && of(call) != signature {
+			return true
+		}
+	}
+	return false
+}
+
+// brought is the hash of what a call gave for what it asked. Two questions with one answer ("no matches") are two pieces of
+// information. Of a shortened result the whole counts: its marker is never twice the same.
+func brought(call *regie.Call) regie.Hash {
+	result := []byte(call.Result)
+	if !call.ResultBlob.IsZero() {
+		result = call.ResultBlob[:]
+	}
+	problem, err := json.Marshal(call.Error)
+	if err != nil { // strings and booleans always encode
+		problem = nil
+	}
+	data := make([]byte, 0, len(call.Signature)+len(call.State)+len(result)+len(problem)+2)
+	data = append(append(append(data, call.Signature[:]...), call.State...), 0)
+	data = append(append(append(data, problem...), 0), result...)
+	return regie.HashOf(data)
+}
+
+func keyOf(call *regie.Call) callKey { return callKey{call.ProviderCallID, call.Signature} }
+
+// reissued reports whether a call's provider id was made here because the model's own repeated, or was none (decision 8).
+func reissued(call *regie.Call) bool { return call.ProviderCallID == "call_"+call.ID.String() }
