@@ -90,6 +90,7 @@ func (c *command) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
+	flags.StringVar(&c.flags.Config, "config", "", c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {

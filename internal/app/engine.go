@@ -50,6 +50,8 @@ type Engine struct {
 	check  context.CancelFunc
 	wg     sync.WaitGroup
 	log    *slog.Logger
+
+	external *externals
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
@@ -87,6 +89,11 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context, o Options) error {
+	external, tools, err := connectMCP(ctx, o.Config, e.log)
+	if err != nil {
+		return err
+	}
+	e.external, o.Tools = external, append(tools, o.Tools...)
 	hub := dispatch.NewHub()
 	store, err := sqlite.Open(ctx, sqlite.Config{Dir: o.Config.DataDir, Notify: hub.Commit})
 	if err != nil {
@@ -129,7 +136,13 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.Models == nil {
 		o.Models = Models(o.Config)
 	}
-	runner := engine.New(engine.Config{Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL})
+	if o.ApprovalTTL == 0 {
+		o.ApprovalTTL = o.Config.File.Approvals.Expire
+	}
+	e.asks = levels(o.Config.File.Approvals)
+	runner := engine.New(engine.Config{
+		Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, Levels: e.asks, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
+	})
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
 	e.registry = registry
@@ -192,6 +205,7 @@ func (e *Engine) Close() error {
 		}
 		errs = append(errs, e.store.Close())
 	}
+	e.external.close()
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 	}

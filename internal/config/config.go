@@ -1,5 +1,5 @@
-// Package config gathers the settings (spec 13): defaults, then environment, then flags, each value with its origin. It reads no
-// file yet; regie.yaml comes with the providers' issue.
+// Package config gathers the settings (spec 13): defaults, then one file, then environment, then flags, each value with its origin. Of
+// regie.yaml it knows the keys of the features that exist; its layers come with the providers' issue.
 package config
 
 import (
@@ -29,13 +29,14 @@ type Config struct {
 	Model    string
 	Replay   string // the recording that provider replay answers from
 	Record   string // where to record what the provider says
+	File     File   // what regie.yaml settles
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Provider, BaseURL, Model, Replay, Record string
+	DataDir, Provider, BaseURL, Model, Replay, Record, Config string
 }
 
 // Load gathers the settings. It returns CodeBadRequest for values that cannot be used; a missing model is no error here, see
@@ -63,6 +64,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
+	if err := c.loadFile(env, flags.Config); err != nil {
+		return c, err
+	}
 	if err := c.complete(env); err != nil {
 		return c, err
 	}
@@ -155,6 +159,9 @@ func (c *Config) RequireModel() error {
 // answer in their place.
 func (c *Config) Fingerprint() regie.Hash {
 	parts := []string{c.Provider, c.BaseURL, c.APIKey, c.Replay, c.Record}
+	if file := c.File.fingerprint(); file != "" {
+		parts = append(parts, file)
+	}
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }
 
