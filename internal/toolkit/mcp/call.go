@@ -58,7 +58,7 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 		// NotDone, and the outcome of an action is UNKNOWN with this sentence (decision 5). A query has simply failed.
 		return tool.Result{}, regie.Errorf(regie.CodeToolError, "the tool reports a failure: %s", text)
 	}
-	return tool.Result{Content: text, Rest: "ask the tool for less"}, nil
+	return tool.Result{Content: text}, nil
 }
 
 // failed names what became of a call that has no result. It is NotDone only where the call cannot have been taken up: nothing of it was
