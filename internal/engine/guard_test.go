@@ -37,7 +37,9 @@ func guardTools(tb testing.TB) *tool.Registry {
 	} {
 		d.Risk, d.Parameters = regie.RiskInternal, json.RawMessage(`{"type":"object"}`)
 		t, err := tool.New(d, tool.Handler[map[string]any]{
-			Run: func(context.Context, *tool.Invocation, map[string]any) (tool.Result, error) { return tool.Result{}, nil },
+			Run: func(context.Context, *tool.Invocation, map[string]any) (tool.Result, error) {
+				return tool.Result{}, nil
+			},
 		})
 		if err != nil {
 			tb.Fatal(err)

@@ -114,7 +114,10 @@ func TestAttempt(t *testing.T) {
 func TestAttemptLeavesAlone(t *testing.T) {
 	for name, run := range map[string]func(context.Context, *tool.Invocation) (tool.Result, error){
 		"panic": func(context.Context, *tool.Invocation) (tool.Result, error) { panic("index out of range") },
-		"lost":  func(context.Context, *tool.Invocation) (tool.Result, error) { time.Sleep(time.Hour); return tool.Result{}, nil },
+		"lost": func(context.Context, *tool.Invocation) (tool.Result, error) {
+			time.Sleep(time.Hour)
+			return tool.Result{}, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
