@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
+	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
 // Options set up an engine or a connection to one. Config is required.
@@ -129,7 +131,11 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	registry, err := tool.NewRegistry(append(builtin, o.Tools...)...)
+	own, err := session.Tools(store.WholeResult)
+	if err != nil {
+		return err
+	}
+	registry, err := tool.NewRegistry(slices.Concat(builtin, own, o.Tools)...)
 	if err != nil {
 		return err
 	}

@@ -298,8 +298,9 @@ func (r *run) finishBatch() error {
 
 // closing is what follows a settled batch: back to the model, or the end at a limit.
 func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
-	counters, limit := afterBatch(counters, r.round.Limits, calls)
-	switch v := r.conclude(calls); {
+	v := r.conclude(calls)
+	counters, limit := afterBatch(counters, r.round.Limits, calls, v.refused != "")
+	switch {
 	case v.completed:
 		return r.results(calls, ""), r.ended(counters, regie.EndCompleted, "")
 	case v.refused != "":

@@ -30,13 +30,14 @@ func afterReply(c regie.Counters, l regie.Limits, calls []regie.Call) (regie.Cou
 	}
 }
 
-// afterBatch counts a settled batch (decision 41) and names the limit that it passes, or "".
-func afterBatch(c regie.Counters, l regie.Limits, calls []regie.Call) (regie.Counters, string) {
+// afterBatch counts a settled batch (decision 41) and names the limit that it passes, or "". What a person refused, and a completion that
+// was refused, count as a retry like a failed action.
+func afterBatch(c regie.Counters, l regie.Limits, calls []regie.Call, refused bool) (regie.Counters, string) {
 	switch {
-	case !hasAction(calls):
+	case !hasAction(calls) && !refused:
 		c.Retries = 0
 		c.Queries++
-	case actionsSucceeded(calls):
+	case actionsSucceeded(calls) && !refused:
 		c.Queries, c.Retries = 0, 0
 	default:
 		c.Queries = 0

@@ -30,6 +30,7 @@ func TestCounters(t *testing.T) {
 		limit  string
 	}{
 		"queries count queries and clear retries":   {regie.Counters{Total: 1, Queries: 1, Retries: 1}, calls(q, regie.CallSucceeded), regie.Counters{Total: 1, Queries: 2}, ""},
+		"a refused completion counts as a retry":    {regie.Counters{Queries: 1}, nil, regie.Counters{Retries: 1}, ""},
 		"a failed query is still a query":           {regie.Counters{}, calls(q, regie.CallFailed), regie.Counters{Queries: 1}, ""},
 		"actions that succeed clear both":           {regie.Counters{Queries: 2, Retries: 1}, calls(a, regie.CallSucceeded, q, regie.CallSucceeded), regie.Counters{}, ""},
 		"a failed action counts and clears queries": {regie.Counters{Queries: 2}, calls(a, regie.CallFailed), regie.Counters{Retries: 1}, ""},
@@ -39,7 +40,7 @@ func TestCounters(t *testing.T) {
 		"retries over the limit":                    {regie.Counters{Retries: 1}, calls(a, regie.CallFailed), regie.Counters{Retries: 2}, "1 retries"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after, limit := afterBatch(c.before, limits, c.calls)
+			after, limit := afterBatch(c.before, limits, c.calls, c.calls == nil)
 			if after != c.after || !strings.Contains(limit, c.limit) || (limit == "") != (c.limit == "") {
 				t.Errorf("%+v %q, want %+v %q", after, limit, c.after, c.limit)
 			}

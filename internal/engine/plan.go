@@ -103,7 +103,7 @@ func (r *run) policyFails(calls []regie.Call) bool {
 func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, error) {
 	for i := range calls {
 		call := &calls[i]
-		if call.State.Settled() {
+		if call.State.Settled() || r.role(call) == regie.RoleComplete { // what ends the round comes last
 			continue
 		}
 		if call.Kind == regie.KindQuery || r.mustWait(calls, i) {

@@ -207,6 +207,24 @@ func (s *Store) Rules(ctx context.Context, session regie.ID) ([]regie.Rule, erro
 	return out, explain(rows.Err(), FileName)
 }
 
+// WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound for a call that is not one of the
+// session, or has no result.
+func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
+	var result sql.NullString
+	var blob regie.Hash
+	err := s.read.QueryRowContext(ctx, "SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.id = ?", call, session).Scan(&result, &blob)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && !result.Valid:
+		return "", regie.Errorf(regie.CodeNotFound, "there is no result of a call %s in this session", call)
+	case err != nil:
+		return "", explain(err, FileName)
+	case blob.IsZero():
+		return result.String, nil
+	}
+	data, err := s.Blob(ctx, blob)
+	return string(data), err
+}
+
 // OpenRound returns the round of a session that has not ended; the zero id where none is open.
 func (s *Store) OpenRound(ctx context.Context, session regie.ID) (regie.ID, error) {
 	var id regie.ID

@@ -344,7 +344,7 @@ func TestWaitIsResolvedOnce(t *testing.T) {
 	dir := t.TempDir()
 	full(t, dir)
 	db := raw(t, dir)
-	if _, err := db.ExecContext(t.Context(), "UPDATE waits SET state = 'RESOLVED', resolved_at = 1"); err != nil {
+	if _, err := db.ExecContext(t.Context(), "UPDATE waits SET state = 'RESOLVED', resolved_at = 1 WHERE state = 'OPEN'"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.ExecContext(t.Context(), "UPDATE waits SET state = 'EXPIRED'"); err == nil || !strings.Contains(err.Error(), "resolved once") {
