@@ -315,13 +315,14 @@ func (g *guard) tells(call *regie.Call) bool {
 	return !known || call.RoundID != g.round
 }
 
-// goesInCircles reports whether a settled batch, not yet observed, is the second in a row without progress: the round ends EARLY_STOP.
-func (g *guard) goesInCircles(calls []regie.Call) bool {
-	return !g.progress(calls) && calls[0].RoundID == g.round && g.stalled+1 >= maxStalled
+// goesInCircles returns the sentence that names the rule where a settled batch, not yet observed, is the second in a row without
+// progress: the round ends EARLY_STOP. Else it returns "".
+func (g *guard) goesInCircles(calls []regie.Call) string {
+	if g.progress(calls) || calls[0].RoundID != g.round || g.stalled+1 < maxStalled {
+		return ""
+	}
+	return fmt.Sprintf("%d replies in a row brought nothing new and changed nothing", maxStalled)
 }
-
-// inCircles is the sentence that names the rule of goesInCircles.
-const inCircles = "two replies in a row brought nothing new and changed nothing"
 
 func (g *guard) definition(call *regie.Call) regie.ToolDefinition {
 	if target, _, ok := g.tools.Lookup(call.Tool); ok {
@@ -347,11 +348,11 @@ func (v *guardVerdict) sameID(earlier *remembered, call *regie.Call) {
 		return
 	}
 	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " + where(of, call)}
-	switch {
-	case of.State == regie.CallSucceeded:
+	switch of.State {
+	case regie.CallSucceeded:
 		v.problem.Message += " and succeeded"
 		v.problem.Hint = fmt.Sprintf("its result is read with %s, call_id %q", tool.WireName(tool.ReadResult), of.ID)
-	case of.State == regie.CallUnknown:
+	case regie.CallUnknown:
 		v.problem.Message += ", and its outcome is not known"
 		v.problem.Hint = "verify before you try again"
 	default:

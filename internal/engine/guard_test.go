@@ -268,7 +268,7 @@ func TestGuardSameAction(t *testing.T) {
 		{name: "the same after another", tell: one(done(write, "x"), done(write, "y")), tool: write},
 		{name: "the same after another tool", tell: one(done(write, "x"), done(send, "y")), tool: write},
 		{name: "the same after another that failed", tell: one(done(write, "x"), func(s *story) regie.Call { return s.failed(send, "y", true) }), tool: write},
-		{name: "the same after another of unknown outcome", tell: one(done(write, "x"), func(s *story) regie.Call { return s.unknown(send, "y") }), tool: write},
+		{name: "the same after another of unknown outcome", tell: one(done(write, "x"), func(s *story) regie.Call { return s.unknown(write, "y") }), tool: write},
 		{name: "after a message", tell: func(s *story) {
 			s.batch(s.done(write, "x", "ok"))
 			s.user()

@@ -45,14 +45,16 @@ func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Out
 		out = Run(ctx, t, &current)
 		spent += out.Duration
 		out.Duration = spent
-		if !repeatable || !out.Again || !out.passing || tries >= retry.Max || ctx.Err() != nil {
+		if !repeatable || !out.Again || !out.passing || tries >= retry.Max {
 			return out, tries
 		}
 		delay := max(0, retry.Backoff(tries+1))
 		if time.Since(started)+delay > retry.Total || !wait(ctx, delay) {
 			return out, tries
 		}
-		current.Repeated = current.Repeated || out.State == regie.CallUnknown
+		if out.State == regie.CallUnknown {
+			current.Repeated = true
+		}
 	}
 }
 

@@ -185,6 +185,21 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A tool that does not notice the end of its context is not run again either, however short the wait.
+func TestAttemptDoesNotOutliveItsContext(t *testing.T) {
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &scripted{definition: definition("a.b", regie.ClassRead), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
+			cancel()
+			return tool.Result{}, errBusy
+		}}
+		out, tries := tool.Attempt(ctx, s, &tool.Invocation{}, tool.Retry{Backoff: func(int) time.Duration { return 0 }})
+		if tries != 1 || out.State != regie.CallFailed || !out.Again {
+			t.Fatalf("%d tries, %+v", tries, out)
+		}
+	}
+}
+
 func TestAttemptIsBounded(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -197,6 +212,7 @@ func TestAttemptIsBounded(t *testing.T) {
 		{"by the time", tool.Retry{Max: 100, Backoff: seconds, Total: 8 * time.Second}, 3, 8 * time.Second}, // 1, 2, 1, 3, 1; the next would start at 12
 		{"by the default of the time", tool.Retry{Max: 1000, Backoff: func(int) time.Duration { return time.Second }}, 31, 61 * time.Second},
 		{"no wait is not waited for", tool.Retry{Backoff: func(int) time.Duration { return time.Hour }}, 1, time.Second},
+		{"a negative wait makes no time", tool.Retry{Max: 9, Backoff: func(int) time.Duration { return -time.Hour }, Total: 2500 * time.Millisecond}, 3, 3 * time.Second},
 		{"a negative wait is none", tool.Retry{Backoff: func(int) time.Duration { return -time.Hour }}, 3, 3 * time.Second},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -221,8 +237,8 @@ func TestAttemptBacksOff(t *testing.T) {
 			if _, tries := tool.Attempt(t.Context(), target, &tool.Invocation{}, tool.Retry{Max: 9}); tries != 9 {
 				t.Fatalf("%d tries", tries)
 			}
-			for i, least := range []time.Duration{100, 200, 400, 800, 1600, 2500, 2500, 2500} {
-				least *= time.Millisecond
+			for i, milliseconds := range []int{100, 200, 400, 800, 1600, 2500, 2500, 2500} {
+				least := time.Duration(milliseconds) * time.Millisecond
 				wait := target.at[i+1] - target.at[i] - time.Second
 				if wait < least || wait > 2*least {
 					t.Errorf("the wait before try %d was %s, not between %s and %s", i+2, wait, least, 2*least)

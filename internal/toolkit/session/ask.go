@@ -47,11 +47,11 @@ func askTool() (tool.Tool, error) {
 			},
 			Schema: func(s *jsonschema.Schema) {
 				least, most := minOptions, maxOptions
-				lengths(s.Properties["question"], 1, maxQuestion)
+				lengths(s.Properties["question"], maxQuestion)
 				options := s.Properties["options"]
 				options.Type, options.Types = "array", nil // null is no list
 				options.MinItems, options.MaxItems = &least, &most
-				lengths(options.Items, 1, maxOption)
+				lengths(options.Items, maxOption)
 			},
 		})
 	if err != nil {
@@ -162,10 +162,7 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 func chosen(module regie.Module, choices []string) ([]string, error) {
 	taken := map[int]bool{}
 	for _, choice := range choices {
-		at := slices.Index(module.Options, choice)
-		if at < 0 {
-			at = find(module.Options, choice)
-		}
+		at := find(module.Options, choice)
 		if at < 0 {
 			return nil, regie.Errorf(regie.CodeBadRequest, "%q is none of the options: choose from %s", clip(choice, 100), list(module.Options))
 		}

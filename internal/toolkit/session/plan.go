@@ -50,7 +50,7 @@ func planTool() (tool.Tool, error) {
 			Schema: func(s *jsonschema.Schema) {
 				steps, most := s.Properties["steps"], maxSteps
 				steps.Type, steps.Types, steps.MaxItems = "array", nil, &most
-				lengths(steps.Items.Properties["text"], 1, maxStep)
+				lengths(steps.Items.Properties["text"], maxStep)
 				steps.Items.Properties["status"].Enum = []any{string(StepPending), string(StepActive), string(StepDone)}
 			},
 		})

@@ -65,7 +65,7 @@ func completeTool() (tool.Tool, error) {
 			Run: func(context.Context, *tool.Invocation, completeArgs) (tool.Result, error) {
 				return tool.Result{}, notRun(Complete)
 			},
-			Schema: func(s *jsonschema.Schema) { lengths(s.Properties["summary"], 1, maxSummary) },
+			Schema: func(s *jsonschema.Schema) { lengths(s.Properties["summary"], maxSummary) },
 		})
 }
 
@@ -93,9 +93,6 @@ func checkText(param, text string, most int, lines bool) error {
 	if strings.Trim(text, " \n\t\u200c\u200d") == "" {
 		return bad(param, "", regie.Errorf(regie.CodeBadArguments, "%s: the text is empty", param))
 	}
-	if !utf8.ValidString(text) {
-		return bad(param, "", regie.Errorf(regie.CodeBadArguments, "%s: the text holds bytes that are not UTF-8", param))
-	}
 	if n := utf8.RuneCountInString(text); n > most {
 		return bad(param, "", regie.Errorf(regie.CodeBadArguments, "%s: the text has %d characters, at most %d are allowed", param, n, most))
 	}
@@ -117,12 +114,15 @@ func hidden(r rune) bool {
 	case r == '\n', r == '\t', r == 0x200c, r == 0x200d, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return false
 	default:
-		return r >= 0xe0000 && r < 0xe1000 || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 	}
 }
 
-// lengths sets the bounds of a text parameter, in characters.
-func lengths(s *jsonschema.Schema, least, most int) { s.MinLength, s.MaxLength = &least, &most }
+// lengths sets the bounds of a text parameter that must not be empty, in characters.
+func lengths(s *jsonschema.Schema, most int) {
+	least := 1
+	s.MinLength, s.MaxLength = &least, &most
+}
 
 // clip returns at most n bytes of s as whole characters.
 func clip(s string, n int) string {
