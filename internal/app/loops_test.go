@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,8 +24,8 @@ func TestCircles(t *testing.T) {
 	}
 	t.Run("the same call delivered twice", func(t *testing.T) {
 		var runs atomic.Int64
-		act := says("", call{"same", "x__act", `{}`})
-		view := newBed(t, newModel(t, act, act, says("ok")), counted(t, &runs)).run(everything)
+		act := []http.HandlerFunc{says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok")}
+		view := newBed(t, newModel(t, act...), counted(t, &runs)).run(everything)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "NOT_RUN ANTI_LOOP")
 		if runs.Load() != 1 || !strings.Contains(view.Exchanges[1].Calls[0].Result, "done") {
 			t.Errorf("%d runs, told %q", runs.Load(), view.Exchanges[1].Calls[0].Result)
@@ -66,6 +67,11 @@ func TestCircles(t *testing.T) {
 		if !strings.Contains(view.Round.EndNote, "third time") {
 			t.Errorf("the note is %q", view.Round.EndNote)
 		}
+	})
+	t.Run("arguments that will never fit", func(t *testing.T) {
+		bad := func(id string) call { return call{id, "files__read_file", `{"file":"x"}`} }
+		m := newModel(t, says("", bad("a")), says("", bad("b")), says("", bad("c")))
+		expect(t, newBed(t, m).run(everything), regie.EndEarlyStop, "NOT_RUN INVALID", "NOT_RUN REPEATED_FAILURE", "NOT_RUN REPEATED_FAILURE")
 	})
 	t.Run("an unknown outcome proposed again", func(t *testing.T) {
 		broken := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {

@@ -313,10 +313,12 @@ func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Messa
 			return message, r.nextModel(counters)
 		}
 	}
-	if g := r.thread.guard; g != nil && len(calls) > 0 && limit == "" && g.goesInCircles(calls) {
-		message := r.system(regie.SystemLimitReached, circlesNote(inCircles, 0))
-		message.System.CallIDs = ids(calls)
-		return message, r.ended(counters, regie.EndEarlyStop, inCircles)
+	if g := r.thread.guard; g != nil && len(calls) > 0 && limit == "" {
+		if circles := g.goesInCircles(calls); circles != "" {
+			message := r.system(regie.SystemLimitReached, circlesNote(circles, 0))
+			message.System.CallIDs = ids(calls)
+			return message, r.ended(counters, regie.EndEarlyStop, circles)
+		}
 	}
 	if limit != "" {
 		message := r.system(regie.SystemLimitReached, limitNote(limit, 0))

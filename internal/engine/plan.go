@@ -69,7 +69,9 @@ func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID
 			Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls in one reply; propose it again in the next one", r.round.Limits.CallsInReply), Retryable: true,
 		})
 	case checked.Error != nil:
-		notRun(&call, checked.NotRun, *checked.Error)
+		if !r.guarded(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
+			notRun(&call, checked.NotRun, *checked.Error)
+		}
 	case checked.Tool.Definition().Role == regie.RoleQuestion && !r.policy.Questions:
 		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed",
