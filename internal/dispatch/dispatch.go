@@ -210,8 +210,8 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	delete(d.failed, session)
 	d.mu.Unlock()
 	go func() {
-		var next regie.ID
-		next, h.err = d.engine.Run(h.ctx, h.steps, claimed)
+		var left engine.Left
+		left, h.err = d.engine.Run(h.ctx, h.steps, claimed)
 		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
 			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(h.err)), "error", h.err)
 			d.mu.Lock()
@@ -223,8 +223,10 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
 			d.end(id, stopped.Word)
 		}
-		d.follow(session, next, h)
-		d.wound()
+		d.follow(session, left.Next, h)
+		if left.Waits {
+			d.wound()
+		}
 	}()
 }
 

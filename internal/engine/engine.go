@@ -98,13 +98,20 @@ func (s Stopped) Error() string { return "stopped: " + string(s.Word) }
 // ErrShutdown is the cause with which a round's context is cancelled when its process ends: the round stays as it is stored.
 var ErrShutdown = errors.New("the process is shutting down")
 
+// Left is what Run leaves to its caller.
+type Left struct {
+	// Next is the round that messages started which had waited for the end of this one; it is whoever's to claim.
+	Next regie.ID
+	// Waits says that the round let go without having ended: it was paused, or waits for people.
+	Waits bool
+}
+
 // Run goes on with a claimed round until it ends, is paused, or is stopped. Two contexts carry the signals, each with its cause: steps
 // ends what can be asked again and starts nothing more (a pause, a shutdown); ctx, from which steps descends, also cuts the action that
 // runs (an interrupt, a shutdown that has waited long enough). Run returns nil where the round ended or was paused, the cause of a
 // cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
-// configuration; the round stays as it is stored. next is the round that messages started which had waited for the end of this one; it
-// is whoever's to claim.
-func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (next regie.ID, err error) {
+// configuration; the round stays as it is stored.
+func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, error) {
 	r := &run{
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
 		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
@@ -112,13 +119,13 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (next re
 		reviews: claimed.Reviews, questioned: claimed.Asked, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{},
 	}
 	if err := r.readPolicy(); err != nil {
-		return next, err
+		return Left{}, err
 	}
-	err = r.loop(steps)
+	err := r.loop(steps)
 	if errors.Is(err, ErrShutdown) {
 		r.handOver()
 	}
-	return r.next, err
+	return Left{Next: r.next, Waits: r.parked}, err
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.

@@ -80,6 +80,9 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		out.Ready, err = t.wake(a.session, a.chain, a.round, now)
 		return err
 	})
+	if err == nil && len(in.Rules) > 0 {
+		s.rules.changed()
+	}
 	return out, err
 }
 

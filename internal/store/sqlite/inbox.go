@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -179,9 +180,58 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	return err
 }
 
+// ruleCache keeps what Rules read until a rule is added: they are asked for at every reply, and hardly ever change.
+type ruleCache struct {
+	mu      sync.Mutex
+	version int64
+	read    map[regie.ID][]regie.Rule // by session
+}
+
+// maxRuleSessions bounds the sessions whose rules are kept.
+const maxRuleSessions = 10_000
+
+func (c *ruleCache) get(session regie.ID) (rules []regie.Rule, version int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rules, ok = c.read[session]
+	return rules, c.version, ok
+}
+
+// put keeps rules that were read under a version; where one was added meanwhile they are not kept.
+func (c *ruleCache) put(session regie.ID, rules []regie.Rule, version int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version != c.version {
+		return
+	}
+	if c.read == nil || len(c.read) >= maxRuleSessions {
+		c.read = map[regie.ID][]regie.Rule{}
+	}
+	c.read[session] = rules
+}
+
+func (c *ruleCache) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	clear(c.read)
+}
+
 // Rules returns the standing rules that hold for a session, those of its workspace included (spec 4.4). Expired ones are for the
 // verdict to leave out.
 func (s *Store) Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error) {
+	kept, version, ok := s.rules.get(session)
+	if ok {
+		return kept, nil
+	}
+	rules, err := s.readRules(ctx, session)
+	if err == nil {
+		s.rules.put(session, rules, version)
+	}
+	return rules, err
+}
+
+func (s *Store) readRules(ctx context.Context, session regie.ID) ([]regie.Rule, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT r.id, r.workspace_id, CASE WHEN r.session IS NULL THEN NULL ELSE s.id END, r.verdict, r.scope, r.author, r.from_call, r.created_at, r.expires_at
 		FROM sessions s JOIN rules r ON r.workspace_id = s.workspace_id WHERE s.id = ? AND (r.session IS NULL OR r.session = s.n) AND r.revoked_at IS NULL
 		ORDER BY r.created_at, r.id`, session)

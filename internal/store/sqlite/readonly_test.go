@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -84,7 +83,6 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		"PutBlob":       func() error { _, err := s.PutBlob(t.Context(), []byte("x")); return err },
 		"Decide":        func() error { _, err := s.Decide(t.Context(), store.Decide{}); return err },
 		"Answer":        func() error { _, err := s.Answer(t.Context(), store.AnswerQuestion{}); return err },
-		"ExpireWaits":   func() error { _, _, err := s.ExpireWaits(t.Context(), time.Now()); return err },
 		"CloseSession":  func() error { return s.CloseSession(t.Context(), fence.SessionID, "") },
 		"MarkRead":      func() error { return s.MarkRead(t.Context(), regie.ReadMark{SessionID: fence.SessionID}) },
 	} {

@@ -41,6 +41,7 @@ type Store struct {
 	dir    string
 	read   reader
 	writer *writer // nil in a store that was opened for reading only
+	rules  ruleCache
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a

@@ -101,10 +101,24 @@ func (t *tx) withdraw(round regie.ID, code regie.NotRunCode, why string, now tim
 	return nil
 }
 
+// nextDeadline returns the earliest deadline of an open wait, zero where none has one.
+func (s *Store) nextDeadline(ctx context.Context) (time.Time, error) {
+	var deadline int64
+	err := s.read.QueryRowContext(ctx, "SELECT coalesce(min(deadline), 0) FROM waits WHERE state = 'OPEN' AND deadline IS NOT NULL").Scan(&deadline)
+	if err != nil || deadline == 0 {
+		return time.Time{}, explain(err, FileName)
+	}
+	return fromMicros(deadline), nil
+}
+
 // ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED), and their rounds can go on
 // (decision 11). It returns the rounds that can be claimed now, and the next deadline, zero where none is.
 func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error) {
 	now := time.Now().UTC()
+	// Most often nothing is due: the writer need not be asked.
+	if next, err = s.nextDeadline(ctx); err != nil || next.IsZero() || next.After(at) {
+		return nil, next, err
+	}
 	err = s.writer.do(ctx, func(t *tx) error {
 		ready, next = nil, time.Time{}
 		due, err := t.openWaitsOf("w.deadline <= ? ORDER BY w.deadline, w.id", at.UnixMicro())
