@@ -26,6 +26,8 @@ type Policy struct {
 	// Allow lists tools that need no approval in this run: canonical names, "*" for any part ("files.*").
 	Allow      []string   `json:"allow,omitempty"`
 	OnApproval OnApproval `json:"on_approval,omitempty"`
+	// WaitNetwork has the run wait for a model that cannot be reached, instead of ending (decision 42).
+	WaitNetwork bool `json:"wait_network,omitempty"`
 	// Questions says that somebody is there to answer the agent (decision 37).
 	Questions bool `json:"questions,omitempty"`
 }

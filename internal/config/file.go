@@ -23,6 +23,7 @@ const maxFile = 1 << 20
 // File is what regie.yaml settles (spec 13). It knows the keys of the features that exist; any other is refused.
 type File struct {
 	Approvals  Approvals            `yaml:"approvals"`
+	Automation Automation           `yaml:"automation"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
 }
 
@@ -34,6 +35,12 @@ type Approvals struct {
 	RequireValidation bool `yaml:"require_validation"`
 	// Expire is how long people have to decide; zero means 24 hours.
 	Expire time.Duration `yaml:"expire"`
+}
+
+// Automation is what concerns runs that nobody watches (spec 13).
+type Automation struct {
+	// NetworkRetry is the first interval between tries of a model that cannot be reached; zero means 30 s (decision 42).
+	NetworkRetry time.Duration `yaml:"network_retry"`
 }
 
 // MCPServer is an external server of tools (spec 13).
@@ -95,6 +102,9 @@ func parseFile(path string, data []byte) (File, error) {
 	case "", "writes", "all", "none":
 	default:
 		return f, regie.Errorf(regie.CodeBadRequest, "approvals.require in %s is %q: use writes, all or none", path, f.Approvals.Require)
+	}
+	if f.Automation.NetworkRetry < 0 {
+		return f, regie.Errorf(regie.CodeBadRequest, "automation.network_retry in %s must be positive", path)
 	}
 	if f.Approvals.Expire < 0 {
 		return f, regie.Errorf(regie.CodeBadRequest, "approvals.expire in %s must be positive", path)

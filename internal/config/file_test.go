@@ -72,6 +72,7 @@ func TestFileRefuses(t *testing.T) {
 		"two documents":    {"approvals: {}\n---\napprovals: {}", "more than one"},
 		"unknown word":     {"approvals: {require: sometimes}", "use writes, all or none"},
 		"negative":         {"approvals: {expire: -1h}", "positive"},
+		"negative retry":   {"automation: {network_retry: -1s}", "positive"},
 		"no YAML":          {"\tx", "does not fit"},
 		"missing variable": {"mcp_servers: {a: {command: x, env_from: {K: NOT_THERE}}}", "NOT_THERE"},
 		"too large":        {strings.Repeat("#", maxFile+1), "more than"},

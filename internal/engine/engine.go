@@ -46,6 +46,8 @@ type Config struct {
 	Levels []approval.Level
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
+	// NetworkRetry is how long a round waits for the network at first; zero means 30 s (decision 42).
+	NetworkRetry time.Duration
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 }
@@ -74,6 +76,9 @@ func New(cfg Config) *Engine {
 	}
 	if cfg.QuestionTTL == 0 {
 		cfg.QuestionTTL = 7 * 24 * time.Hour
+	}
+	if cfg.NetworkRetry == 0 {
+		cfg.NetworkRetry = 30 * time.Second
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
@@ -149,6 +154,7 @@ type run struct {
 	resumed bool
 	// unsaved are the calls of the batch that are settled here and not yet stored.
 	unsaved []int
+	sent    bool // the open model call was sent, and nothing of it is stored
 	parked  bool // released without having ended
 	next    regie.ID
 	circles string // why the reply that was just planned ends the round (decision 30)

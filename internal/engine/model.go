@@ -44,7 +44,10 @@ func (r *run) callModel(ctx context.Context) error {
 		if !errors.As(err, &failed) {
 			return err
 		}
-		if !failed.Retryable || try >= r.cfg.Attempts {
+		switch offline := failed.Code == regie.CodeProviderOffline; {
+		case r.policy.WaitNetwork && failed.Retryable && (offline || try >= r.cfg.Attempts):
+			return r.waitNetwork(failed, took)
+		case !failed.Retryable || try >= r.cfg.Attempts:
 			return r.giveUp(failed, took)
 		}
 		if err := r.tryAgain(failed, took); err != nil {
@@ -66,6 +69,7 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 		}
 	}
 	started := time.Now()
+	r.sent = true
 	reply, err := r.thread.conversation.Send(ctx, sink)
 	took := time.Since(started)
 	if err == nil {
@@ -78,14 +82,46 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 // (decisions 25 and 28).
 func (r *run) lostAttempt() error {
 	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeProviderBroken, "the process ended while the model was being asked"),
+		Attempt: r.attempt(regie.CodeProviderBroken, "the call was cut while the model was being asked"),
 		Retry:   &store.Open{Number: r.exchange.Number, Reason: r.exchange.Reason},
 	})
 	if err == nil {
 		r.exchange.Attempt++
-		r.resumed = false
+		r.resumed, r.sent = false, false
 	}
 	return err
+}
+
+// letGo books a model call that a pause or a shutdown cut, before the round is given back: it was sent, and its price may be due.
+func (r *run) letGo() error {
+	if r.round.Phase != regie.PhaseModel || !r.sent {
+		return nil
+	}
+	return r.lostAttempt()
+}
+
+// waitNetwork has the round wait until the model may answer again, without a holder (decisions 25 and 42): every 30 s at first, later
+// every 5 min. It does not count as a retry.
+func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
+	message := r.system(regie.SystemNetworkError, failed.Message)
+	message.ExcludeFromPrompt = true
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.failedAttempt(failed, took), Message: message, Retry: &store.Open{Number: r.exchange.Number, Reason: r.exchange.Reason},
+		WaitUntil: time.Now().Add(networkBackoff(r.cfg.NetworkRetry, r.exchange.Attempt)),
+	})
+	if err == nil {
+		r.exchange.Attempt++
+		r.sent, r.parked = false, out.Parked
+	}
+	return err
+}
+
+// networkBackoff is decision 42: the first ten tries every 30 s, then up to 5 min.
+func networkBackoff(first time.Duration, attempt int) time.Duration {
+	if attempt <= 10 {
+		return first
+	}
+	return min(first<<min(attempt-10, 4), max(first, 5*time.Minute))
 }
 
 func (r *run) attempt(code regie.Code, message string) regie.Attempt {
@@ -107,6 +143,7 @@ func (r *run) tryAgain(failed *provider.Error, took time.Duration) error {
 	})
 	if err == nil {
 		r.exchange.Attempt++
+		r.sent = false
 	}
 	return err
 }
@@ -280,7 +317,7 @@ func (r *run) moved(out store.Outcome, err error, to store.Advance) error {
 	if err != nil {
 		return err
 	}
-	r.next = out.Next
+	r.next, r.sent = out.Next, false
 	r.round.Phase, r.round.Counters = to.Phase, to.Counters
 	if to.Open != nil {
 		r.round.Exchange = to.Open.Number

@@ -29,7 +29,7 @@ func (r *run) loop(ctx context.Context) error {
 
 // handOver stores what is done and gives the round back in good order. Where that fails the round is as if its process had died.
 func (r *run) handOver() {
-	if r.save() == nil {
+	if r.save() == nil && r.letGo() == nil {
 		_ = r.cfg.Store.Release(r.commit, r.fence)
 	}
 }

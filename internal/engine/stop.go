@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -16,7 +17,7 @@ func (r *run) obey(word regie.StopRequest) error {
 	if word != regie.StopPause {
 		return r.endEarly(endOf(word), "stopped by the person")
 	}
-	if err := r.save(); err != nil {
+	if err := errors.Join(r.save(), r.letGo()); err != nil {
 		return err
 	}
 	if err := r.cfg.Store.Release(r.commit, r.fence); err != nil {

@@ -79,7 +79,7 @@ type Claimed struct {
 	// Reply and Calls are those of the current exchange, once it has a reply.
 	Reply *regie.Message
 	Calls []regie.Call
-	// Resumed says that another process held the round before: what is open may have been sent or started.
+	// Resumed says that the holder before died without letting go: what is open may have been sent or started.
 	Resumed bool
 	// Reviews are those of the current exchange's calls that a person was asked about, the latest of each.
 	Reviews map[regie.ID]regie.Review
@@ -122,6 +122,8 @@ type Failure struct {
 	Retry   *Open
 	Message *regie.Message // NETWORK_ERROR, for the audit
 	Advance *Advance
+	// WaitUntil has the round wait for the network before the next attempt (decision 42); zero does not.
+	WaitUntil time.Time
 }
 
 // RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).

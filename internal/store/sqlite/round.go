@@ -14,11 +14,11 @@ import (
 // (invariant 8). It returns the round as it stands. It counts as a resume.
 func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
+	var held bool
 	err := s.writer.do(ctx, func(t *tx) error {
 		fence = store.Fence{RoundID: round}
 		var state string
 		var paused sql.NullInt64
-		var held bool
 		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.paused_at, s.lease_holder IS NOT NULL FROM rounds r JOIN sessions s ON s.n = r.session
 			WHERE r.id = ?`, round).Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &paused, &held)
 		switch {
@@ -43,7 +43,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		return store.Claimed{}, err
 	}
 	claimed, err := s.load(ctx, fence)
-	claimed.Resumed = true
+	claimed.Resumed = held
 	return claimed, err
 }
 
@@ -63,6 +63,7 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 	if b.err != nil {
 		return store.Outcome{}, b.err
 	}
+	parks := !in.WaitUntil.IsZero()
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
@@ -72,7 +73,7 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 			if err := t.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now); err != nil {
 				return err
 			}
-		} else if err := t.mayWrite(fence, false); err != nil {
+		} else if err := t.mayWrite(fence, parks); err != nil {
 			return err
 		}
 		if err := t.keepAttempt(fence, in, now); err != nil {
@@ -81,7 +82,12 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{advance: in.Advance}, &out, now)
+		if parks {
+			if err := t.wait(fence, regie.NewID(), regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
+				return err
+			}
+		}
+		return t.follow(fence, follows{advance: in.Advance, park: parks}, &out, now)
 	})
 	return out, err
 }

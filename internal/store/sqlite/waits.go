@@ -194,7 +194,8 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 	if err != nil || before == after {
 		return err
 	}
-	if _, err := t.exec("UPDATE sessions SET state = ? WHERE n = ?", after, chain); err != nil {
+	waiting := flag(after == string(regie.SessionWaitingNetwork))
+	if _, err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after, waiting, chain); err != nil {
 		return err
 	}
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionState(after)})

@@ -1,0 +1,102 @@
+package app_test
+
+import (
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// TestWaitingCostsNoGoroutine parks a thousand sessions (invariant 20): they are rows. All of them can be answered after a restart.
+func TestWaitingCostsNoGoroutine(t *testing.T) {
+	const sessions = 1000
+	m := newModel(t, says("", write("a", "a.txt", "one\n")), says("ok"))
+	b := newBed(t, m)
+	conn := b.connect()
+	before := runtime.NumGoroutine()
+	free := make(chan struct{}, 32)
+	var group sync.WaitGroup
+	for range sessions {
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+			if err == nil {
+				err = conn.Wait(t.Context(), run.RoundID)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	http.DefaultClient.CloseIdleConnections()
+	// A few belong to connections of the model server that are kept open; a goroutine for each session would be a thousand.
+	if after := runtime.NumGoroutine(); after > before+200 {
+		t.Errorf("%d goroutines before, %d with %d sessions that wait", before, after, sessions)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn = b.connect()
+	defer conn.Close()
+	inbox, err := conn.Inbox(t.Context(), store.InboxFilter{Root: b.root})
+	if err != nil || len(inbox.Approvals) != sessions {
+		t.Fatalf("%d approvals after the restart, %v", len(inbox.Approvals), err)
+	}
+	for _, asked := range inbox.Approvals {
+		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, asked := range inbox.Approvals {
+		if err := conn.Wait(t.Context(), asked.RoundID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inbox, err = conn.Inbox(t.Context(), store.InboxFilter{})
+	if err != nil || len(inbox.Approvals) != 0 {
+		t.Errorf("%d approvals are left, %v", len(inbox.Approvals), err)
+	}
+}
+
+// TestAppAsks sets what the app wants asked about (spec 4.4, decision 49).
+func TestAppAsks(t *testing.T) {
+	t.Run("nothing", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+		b.settings.File.Approvals = config.Approvals{Require: "none"}
+		expect(t, b.run(approval.Policy{}), regie.EndAnswered, "SUCCEEDED")
+	})
+	t.Run("everything, whatever is allowed", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", call{"l", "files__list_files", `{}`})))
+		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked := b.parked(conn, run.SessionID).Approvals[0]; asked.Reviews[0].Tool != "files.list_files" || asked.Reviews[0].Verdict != regie.VerdictMustAsk {
+			t.Errorf("asked about %+v", asked.Reviews[0])
+		}
+	})
+	t.Run("a session", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
+		conn := b.connect()
+		defer conn.Close()
+		in := b.request(everything)
+		in.RequireValidation = true
+		run, err := conn.Submit(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if grounds := b.parked(conn, run.SessionID).Approvals[0].Reviews[0].Grounds; grounds[0].Source != regie.SourceSession {
+			t.Errorf("asked because %+v", grounds)
+		}
+	})
+}
