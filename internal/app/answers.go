@@ -191,6 +191,9 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 // answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
 // else it cancels the question, as a message that steers.
 func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
+	if in.WhenBusy == store.Reject {
+		return dispatch.Run{}, false, nil
+	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
 	if err != nil || len(inbox.Questions) == 0 {
 		return dispatch.Run{}, false, err

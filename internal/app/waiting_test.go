@@ -85,6 +85,30 @@ func TestAppAsks(t *testing.T) {
 			t.Errorf("asked about %+v", asked.Reviews[0])
 		}
 	})
+	t.Run("even a question, which is then asked", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Go on?"}`}), says("ok")))
+		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), b.request(questions))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := b.parked(conn, run.SessionID).Approvals[0]
+		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+			t.Fatal(err)
+		}
+		b.state(conn, run.SessionID, regie.SessionWaitingResponse)
+		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
+		if err != nil || len(inbox.Questions) != 1 {
+			t.Fatalf("%+v, %v", inbox, err)
+		}
+		yes := true
+		if _, err := conn.Answer(t.Context(), answer(inbox.Questions[0], "y", regie.QuestionReply{Yes: &yes})); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	})
 	t.Run("a session", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
 		conn := b.connect()

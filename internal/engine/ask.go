@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,7 +159,7 @@ func (r *run) questions(calls []regie.Call, now time.Time) []regie.Question {
 		if call.State.Settled() {
 			continue
 		}
-		if r.role(call) != regie.RoleQuestion || call.State != regie.CallProposed {
+		if r.role(call) != regie.RoleQuestion || !ready(call) {
 			break
 		}
 		if r.questioned[call.ID] {
@@ -238,7 +239,24 @@ func (r *run) wait(ctx context.Context) error {
 	if out.Parked {
 		return nil
 	}
-	return r.reload()
+	stood := openCalls(r.calls)
+	if err := r.reload(); err != nil {
+		return err
+	}
+	if next := r.nextOpen(); ask == nil && next >= 0 && r.mustWait(r.calls, next) && slices.Equal(stood, openCalls(r.calls)) && !r.anyUnasked() {
+		return regie.Errorf(regie.CodeInternal, "the round waits for a call that nobody is asked about")
+	}
+	return nil
+}
+
+// anyUnasked reports whether a call waits that can be put to people.
+func (r *run) anyUnasked() bool {
+	for i := range r.calls {
+		if call := &r.calls[i]; call.State == regie.CallAwaitingApproval && !r.waitsFor(call) {
+			return true
+		}
+	}
+	return false
 }
 
 // reload takes the batch as it is stored: people answer while the round runs.

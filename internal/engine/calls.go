@@ -47,7 +47,7 @@ func (r *run) runCalls(ctx context.Context) error {
 		case call.Kind == regie.KindQuery:
 			// A result of an action is safe before anything else runs.
 			if err = r.saveActions(); err == nil {
-				r.runQueries(ctx, next)
+				err = r.startQueries(ctx, next)
 			}
 		default:
 			err = r.startAction(ctx)
@@ -199,10 +199,33 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	}
 }
 
+// startQueries runs the next query with its neighbours, unless one that another process judged may not run any more as it was judged.
+func (r *run) startQueries(ctx context.Context, first int) error {
+	for i := first; i < len(r.calls) && r.calls[i].Kind == regie.KindQuery && !r.calls[i].State.Settled(); i++ {
+		call := &r.calls[i]
+		target, _, ok := r.cfg.Tools.Lookup(call.Tool)
+		if !ok || r.fresh[call.ID] {
+			continue
+		}
+		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil {
+			return err
+		}
+		if !r.clear(call, target) {
+			if call.State.Settled() {
+				r.unsaved = append(r.unsaved, i)
+			}
+			return nil // the loop sees what it has become
+		}
+		r.fresh[call.ID] = true
+	}
+	r.runQueries(ctx, first)
+	return nil
+}
+
 // runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours beside it (decision 23).
 func (r *run) runQueries(ctx context.Context, first int) {
 	last := first
-	for parallelSafe(r, first) && last+1 < len(r.calls) && r.calls[last+1].State == regie.CallProposed &&
+	for parallelSafe(r, first) && last+1 < len(r.calls) && ready(&r.calls[last+1]) &&
 		r.calls[last+1].Kind == regie.KindQuery && parallelSafe(r, last+1) && r.role(&r.calls[last+1]) == "" {
 		last++
 	}
@@ -226,6 +249,11 @@ func (r *run) runQueries(ctx context.Context, first int) {
 		}
 	}
 	fault.Point(fault.QueriesAfter)
+}
+
+// ready reports whether nothing but its turn keeps a call from running.
+func ready(call *regie.Call) bool {
+	return call.State == regie.CallProposed || call.State == regie.CallApproved
 }
 
 func parallelSafe(r *run, i int) bool {

@@ -49,11 +49,20 @@ func (r *run) endInModel(reason regie.RoundEnd, note string) error {
 	return r.moved(out, err, end)
 }
 
-// endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run.
+// endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run. A person's answer may
+// come between looking and storing; then it is looked at again.
 func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
-	if err := r.current(); err != nil {
-		return err
+	for try := 1; ; try++ {
+		if err := r.current(); err != nil {
+			return err
+		}
+		if err := r.endBatch(reason, note); regie.CodeOf(err) != regie.CodeConflict || try == 3 {
+			return err
+		}
 	}
+}
+
+func (r *run) endBatch(reason regie.RoundEnd, note string) error {
 	unsaved := r.unsaved
 	for i := range r.calls {
 		call := &r.calls[i]

@@ -54,11 +54,28 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
-	if err := t.withdraw(open, regie.NotRunSuperseded, "the person wrote something else instead of answering", now); err != nil {
+	if err := t.withdraw(open, regie.NotRunSuperseded, superseded, now); err != nil {
 		return err
 	}
 	out.Ready, err = t.wake(in.SessionID, chain, open, now)
 	return err
+}
+
+// superseded says why a call was not run that a message steered past.
+const superseded = "the person wrote something else instead of answering"
+
+// parkUnlessSteered parks a round, unless a message that steers it came before: then what it would wait for is withdrawn at once.
+func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
+	steering, err := t.pendingOf(fence.Chain, true)
+	if err != nil {
+		return false, err
+	}
+	if len(steering) > 0 {
+		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
+			return false, err
+		}
+	}
+	return t.park(fence, now)
 }
 
 // insertPendingMessage stores the row of a message whose content is the body of its message_pending event until it is admitted.

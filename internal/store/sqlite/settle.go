@@ -167,7 +167,7 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 		return err
 	}
 	if to.park {
-		if out.Parked, err = t.park(fence, now); err != nil {
+		if out.Parked, err = t.parkUnlessSteered(fence, now); err != nil {
 			return err
 		}
 	}

@@ -79,6 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Question":           question,
 		"Pending":            pending,
 		"Stopping":           stopping,
+		"SteeredEarly":       steeredBeforeParking,
 		"Rules":              rules,
 		"Resolve":            resolve,
 		"HandOver":           handOver,

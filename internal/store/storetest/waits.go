@@ -223,7 +223,8 @@ func pending(w *World) {
 		w.must(err)
 		again, err := w.Store.Submit(w.Ctx, in)
 		w.must(err)
-		if !again.Duplicate || !accepted.Pending || accepted.RoundID != fence.RoundID {
+		if !again.Duplicate || !again.Pending || again.RoundID != fence.RoundID || again.Message.Seq != accepted.Message.Seq ||
+			!accepted.Pending || accepted.RoundID != fence.RoundID {
 			w.T.Errorf("%q was taken as %+v, then %+v", text, accepted, again)
 		}
 	}
@@ -266,6 +267,25 @@ func pending(w *World) {
 	w.equal("the thread", said, []string{"go", "steering", "queued one", "queued two"})
 	w.must(w.AppendReply(next.Fence, w.Answer(1)))
 	w.state(fence.SessionID, regie.SessionIdle)
+	w.head(fence.SessionID)
+}
+
+// steeredBeforeParking has a message steer a round that is about to ask people: it does not wait for them.
+func steeredBeforeParking(w *World) {
+	fence := w.Start()
+	in := w.Submission("something else")
+	in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, store.Steer
+	_, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	reply := w.Reply(fence, 1, regie.KindAction)
+	reply.Ask, reply.Park = &store.Asked{Approval: w.Approval(fence, reply)}, true
+	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
+	w.must(err)
+	w.equal("parked", out.Parked, false)
+	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
+	w.must(err)
+	w.equal("the call", batch.Calls[0].NotRun, regie.NotRunSuperseded)
+	w.state(fence.SessionID, regie.SessionActive)
 	w.head(fence.SessionID)
 }
 
