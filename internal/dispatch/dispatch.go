@@ -111,6 +111,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	case err != nil || accepted.Duplicate:
 		return accepted, err
 	case accepted.Pending:
+		fault.Point(fault.PendingAfter)
 		d.tryWakeUp(ctx, accepted.RoundID)
 		return accepted, nil
 	}
@@ -315,9 +316,11 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
 }
 
 func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
+	fault.Point(fault.StopBefore)
 	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
 		return err
 	}
+	fault.Point(fault.StopAfter)
 	for {
 		if d.tell(round, word) || word == regie.StopPause {
 			return nil
@@ -364,7 +367,12 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if err := d.serves(now); err != nil {
 		return err
 	}
-	if err := d.store.Resume(ctx, round); err != nil || now.State == regie.RoundWaiting {
+	if err := d.store.Resume(ctx, round); err != nil {
+		return err
+	}
+	fault.Point(fault.ResumeAfter)
+	// Read again: whoever answered a paused round in between left going on to this.
+	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		return err
 	}
 	if err := d.take(ctx, round); !errors.Is(err, errHeld) {
