@@ -52,6 +52,7 @@ func (h *harness) check(session regie.ID, p plan) {
 	c.checkOrder()
 	c.checkDecisions()
 	c.checkNotes()
+	c.checkKnown()
 	for i := range c.views {
 		c.checkCalls(&c.views[i])
 		c.checkFiles(&c.views[i])
@@ -245,6 +246,23 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 	for _, said := range c.told {
 		if said.Word != nil && said.Stage == acked {
 			c.h.seen["word "+string(said.Word.Word)]++
+		}
+	}
+}
+
+// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2).
+func (c *checks) checkKnown() {
+	known := map[regie.ID]bool{}
+	for i := range c.views {
+		for _, exchange := range c.views[i].Exchanges {
+			for k := range exchange.Calls {
+				known[exchange.Calls[k].ID] = true
+			}
+		}
+	}
+	for _, e := range c.effects {
+		if !known[e.Key] && e.Class != regie.ClassRead {
+			c.fail("%s happened and its call %s is not there (invariant 2)", e.Name, e.Key)
 		}
 	}
 }

@@ -21,6 +21,12 @@ func TestMain(m *testing.M) {
 	if task == nil {
 		os.Exit(m.Run())
 	}
+	if path := os.Getenv("REGIE_CRASH_DISK"); path != "" {
+		if err := recordDisk(path); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(1)
+		}
+	}
 	if err := task(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)

@@ -39,6 +39,7 @@ type harness struct {
 	dir    string         // of the present store
 	inDir  int
 	acked  int64
+	power  *outage // nil: only processes die
 }
 
 func newHarness(t *testing.T, bug string) *harness {
@@ -69,10 +70,10 @@ func (h *harness) session() {
 	h.next++
 	session := regie.NewID()
 	h.acked = 0
-	for deaths := 0; h.life(session, p, deaths < 3); deaths++ { // more would end the run for NO_PROGRESS
-		if len(h.violations()) > 0 {
-			break
-		}
+	for deaths, died := 0, true; died && len(h.violations()) == 0; deaths++ {
+		h.powerOn()
+		died = h.life(session, p, deaths < 3) // more would end the run for NO_PROGRESS
+		h.powerOff(died)
 	}
 	h.check(session, p)
 }
@@ -129,6 +130,9 @@ func (h *harness) newStore() {
 		h.t.Fatal(err)
 	}
 	h.lookAt()
+	h.world.mu.Lock()
+	h.world.effects = nil
+	h.world.mu.Unlock()
 	h.inDir = 0
 }
 
@@ -140,11 +144,16 @@ func (h *harness) lookAt() {
 	}
 	h.world.mu.Lock()
 	h.world.db = db
-	if h.inDir == sessionsPerStore {
-		h.world.effects = nil
-	}
 	h.world.mu.Unlock()
 	h.t.Cleanup(func() { _ = db.Close() })
+}
+
+func (h *harness) closeView() {
+	h.world.mu.Lock()
+	defer h.world.mu.Unlock()
+	if err := h.world.db.Close(); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func (h *harness) journal(p plan) string {
@@ -166,6 +175,12 @@ func (h *harness) start(ctx context.Context, session regie.ID, p plan, point str
 		"REGIE_MODEL=scripted", "REGIE_CRASH_LEDGER="+h.world.ledger.URL, "REGIE_CRASH_SESSION="+session.String(), "REGIE_CRASH_JOURNAL="+h.journal(p),
 		"REGIE_CRASH_ROOT="+filepath.Join(h.dir, "work"), fmt.Sprintf("REGIE_CRASH_SEED=%d", p.seed), "REGIE_FAULT="+point, "REGIE_BUG="+h.bug,
 	)
+	if h.power != nil {
+		child.Env = append(child.Env, "REGIE_CRASH_DISK="+h.diskLog())
+		if point == "" && h.power.strikes {
+			child.Env = append(child.Env, fmt.Sprintf("REGIE_CRASH_DIE_AT=%d", 1+h.random.IntN(400)))
+		}
+	}
 	child.Stdout, child.Stderr = &child.out, &child.complaints
 	if err := child.Start(); err != nil {
 		h.t.Fatal(err)
@@ -182,7 +197,10 @@ func (h *harness) life(session regie.ID, p plan, deadly bool) (died bool) {
 	default:
 	}
 	var points [2]string
-	if deadly {
+	if h.power != nil {
+		h.power.strikes = deadly && h.random.IntN(4) > 0
+	}
+	if deadly && (h.power == nil || !h.power.strikes) {
 		points[0] = h.place(p)
 		if h.random.IntN(2) == 0 {
 			points[1] = h.place(p)
@@ -190,7 +208,7 @@ func (h *harness) life(session regie.ID, p plan, deadly bool) (died bool) {
 	}
 	first := h.start(ctx, session, p, points[0])
 	var second *process
-	if p.second && deadly {
+	if p.second && deadly && h.power == nil {
 		second = h.start(ctx, session, p, points[1], "REGIE_CRASH_SECOND=1")
 	}
 	if points[0] == "random" {

@@ -59,7 +59,7 @@ const unfinished = ".unfinished"
 // backUp writes a copy of the database to prefix and the time. Whatever bears that name is whole and on the disk, however the process
 // ends: SQLite itself promises neither for what VACUUM INTO writes.
 func backUp(ctx context.Context, db *sql.DB, prefix string) error {
-	cut, err := filepath.Glob(prefix + "*" + unfinished)
+	cut, err := filepath.Glob(prefix + "*" + unfinished + "*") // SQLite's journal of it too
 	if err != nil {
 		return err
 	}

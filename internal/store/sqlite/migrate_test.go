@@ -58,9 +58,11 @@ func backups(t *testing.T, dir string) []string {
 // copy of what was.
 func TestMigration(t *testing.T) {
 	dir, before, view := old(t)
-	cut := filepath.Join(dir, sqlite.FileName+".before-2.20200101T000000.000000000.unfinished")
-	if err := os.WriteFile(cut, []byte("cut short by a death"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, end := range []string{".unfinished", ".unfinished-journal"} {
+		cut := filepath.Join(dir, sqlite.FileName+".before-2.20200101T000000.000000000"+end)
+		if err := os.WriteFile(cut, []byte("cut short by a death"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := open(t, dir)
 	after, err := s.Verify(t.Context(), view.Session.ID)
