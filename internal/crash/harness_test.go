@@ -149,11 +149,14 @@ func (h *harness) lookAt() {
 }
 
 func (h *harness) closeView() {
+	h.world.looking.Lock()
+	defer h.world.looking.Unlock()
 	h.world.mu.Lock()
 	defer h.world.mu.Unlock()
 	if err := h.world.db.Close(); err != nil {
 		h.t.Fatal(err)
 	}
+	h.world.db = nil
 }
 
 func (h *harness) journal(p plan) string {

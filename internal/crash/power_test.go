@@ -101,11 +101,9 @@ func (h *harness) powerOff(died bool) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, name := range names {
-		if _, stays := left[name]; !stays {
-			if err := os.Remove(name); err != nil {
-				h.t.Fatal(err)
-			}
+	for _, name := range names { // new files: nobody who held the old ones can reach them
+		if err := os.Remove(name); err != nil {
+			h.t.Fatal(err)
 		}
 	}
 	for name, data := range left {

@@ -62,6 +62,9 @@ func post(ctx context.Context, ledger string, class regie.EffectClass, inv *tool
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if class == regie.ClassVerifiable { // what is cut on its way may still arrive after its probe
+		ctx = context.WithoutCancel(ctx)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, ledger+"/effect", bytes.NewReader(body))
 	if err != nil {
 		return tool.Result{}, err

@@ -44,6 +44,7 @@ type world struct {
 	shown      map[string]bool // the notes that stood in a prompt
 	violations []string
 	db         *sql.DB // the child's database, read from here
+	looking    sync.RWMutex
 	touched    chan struct{}
 }
 
@@ -89,20 +90,25 @@ func (w *world) serveLedger(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the ledger got garbage: %v", err)
 		return
 	}
+	w.mu.Lock()
+	e.At = time.Now()
+	w.effects = append(w.effects, e) // at once: a probe that comes now sees it
+	w.mu.Unlock()
 	if e.Class != regie.ClassRead {
 		w.checkIntent(r.Context(), e)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	e.At = time.Now()
-	w.effects = append(w.effects, e)
 }
 
 // checkIntent asserts invariant 2 at the moment of the effect: its intent is committed, visible from another process.
 func (w *world) checkIntent(ctx context.Context, e effect) {
+	w.looking.RLock() // who closes it waits: a connection that outlived its files would write into the next ones
+	defer w.looking.RUnlock()
 	w.mu.Lock()
 	db := w.db
 	w.mu.Unlock()
+	if db == nil { // the child is dead and its machine too
+		return
+	}
 	var state string
 	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
 	switch {
