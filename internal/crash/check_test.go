@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -93,9 +94,9 @@ func (c *checks) open() (err error) {
 	if err != nil {
 		return err
 	}
-	for i := len(rounds) - 1; i >= 0; i-- {
-		if rounds[i].Session.ID == c.session {
-			view, err := c.store.RoundView(ctx, rounds[i].Round.ID)
+	for _, round := range slices.Backward(rounds) { // oldest first
+		if round.Session.ID == c.session {
+			view, err := c.store.RoundView(ctx, round.Round.ID)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type harness struct {
 	bug    string
 	first  uint64
 	next   uint64 // seed of the next session
+	last   string // where the last process died
 	killed int
 	runs   int
 	at     map[string]int // kills by place
@@ -80,14 +82,17 @@ func (h *harness) session() {
 
 // place chooses where a process dies: at a fault point that its scenario can pass, or at a random moment.
 func (h *harness) place(p plan) string {
-	if h.random.IntN(4) == 0 {
+	if h.random.IntN(5) == 0 {
 		return "random"
 	}
 	points := special(p)
-	if len(points) == 0 || h.random.IntN(2) == 0 {
+	switch {
+	case (h.last == fault.IntentAfter || h.last == fault.EffectAfter) && h.random.IntN(2) == 0: // a started call is there to be recovered
+		points = []string{fault.RecoverBefore, fault.RecoverAfter}
+	case len(points) == 0 || h.random.IntN(2) == 0:
 		points = common
 	}
-	return fmt.Sprintf("%s:%d", points[h.random.IntN(len(points))], 1+h.random.IntN(3))
+	return fmt.Sprintf("%s:%d", points[h.random.IntN(len(points))], 1+max(0, h.random.IntN(4)-1))
 }
 
 // common are the fault points that every scenario passes.
@@ -111,7 +116,7 @@ func special(p plan) (points []string) {
 	case "paused":
 		points = append(points, fault.StopBefore, fault.StopAfter, fault.ResumeAfter, fault.ResumeAfter)
 	case "late":
-		points = append(points, fault.ExpireBefore, fault.ExpireAfter)
+		points = append(points, fault.ExpireBefore, fault.ExpireAfter, fault.ExpireBefore, fault.ExpireAfter)
 	}
 	return points
 }
@@ -168,12 +173,13 @@ type process struct {
 	*exec.Cmd
 	point           string
 	out, complaints bytes.Buffer
-	killedHere      bool
+	struck          atomic.Bool // from here, and not at its point
 }
 
 func (h *harness) start(ctx context.Context, session regie.ID, p plan, point string, more ...string) *process {
 	child := &process{Cmd: exec.CommandContext(ctx, os.Args[0]), point: point}
-	child.Env = append(more,
+	child.Env = append(child.Env, more...)
+	child.Env = append(child.Env,
 		"REGIE_CRASH_CHILD=person", "HOME="+h.dir, "REGIE_DATA_DIR="+filepath.Join(h.dir, "data"), "REGIE_BASE_URL="+h.world.model.URL+"/v1",
 		"REGIE_MODEL=scripted", "REGIE_CRASH_LEDGER="+h.world.ledger.URL, "REGIE_CRASH_SESSION="+session.String(), "REGIE_CRASH_JOURNAL="+h.journal(p),
 		"REGIE_CRASH_ROOT="+filepath.Join(h.dir, "work"), fmt.Sprintf("REGIE_CRASH_SEED=%d", p.seed), "REGIE_FAULT="+point, "REGIE_BUG="+h.bug,
@@ -222,9 +228,9 @@ func (h *harness) life(session regie.ID, p plan, deadly bool) (died bool) {
 		return died
 	}
 	if died { // the other one may take over, and has some time for it
-		h.killAfter(second, time.Duration(h.random.Int64N(int64(80*time.Millisecond))))
+		h.killAfter(second, nil, time.Duration(h.random.Int64N(int64(80*time.Millisecond))))
 	} else if points[1] == "random" {
-		h.killAfter(second, 0)
+		h.killAfter(second, nil, 0)
 	}
 	return h.wait(ctx, second, p) || died
 }
@@ -240,10 +246,11 @@ func (h *harness) wait(ctx context.Context, child *process, p plan) (died bool) 
 	case errors.As(err, &exited) && exited.ExitCode() == -1 && ctx.Err() == nil:
 		h.killed++
 		name, _, _ := strings.Cut(child.point, ":")
-		if name == "" || child.killedHere {
+		if name == "" || child.struck.Load() {
 			name = "random"
 		}
 		h.at[name]++
+		h.last = name
 		return true
 	}
 	h.world.violate("seed %d (%s): the process failed after %q: %v: %s", p.seed, p.kind, child.point, err, child.complaints.String())
@@ -256,23 +263,23 @@ func (h *harness) killLater(child *process) {
 	if h.random.IntN(3) == 0 {
 		delay *= 6
 	}
-	starting := h.random.IntN(5) == 0
+	if h.random.IntN(5) == 0 {
+		h.killAfter(child, nil, delay)
+	} else {
+		h.killAfter(child, h.world.touched, delay)
+	}
+}
+
+func (h *harness) killAfter(child *process, touched <-chan struct{}, delay time.Duration) {
 	go func() {
-		if !starting {
+		if touched != nil {
 			select {
-			case <-h.world.touched:
+			case <-touched:
 			case <-time.After(5 * time.Second):
 			}
 		}
-		time.Sleep(delay)
-		_ = child.Process.Kill() // it may have ended
-	}()
-}
-
-func (h *harness) killAfter(child *process, delay time.Duration) {
-	go func() {
-		time.Sleep(delay)
-		_ = child.Process.Kill() // it may have ended
+		<-time.After(delay)
+		child.struck.Store(child.Process.Kill() == nil) // it may have ended
 	}()
 }
 

@@ -25,6 +25,7 @@ func (s scripted) Name() string { return "scripted" }
 func (s scripted) Capabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: true, Local: true}
 }
+
 func (s scripted) Open(provider.Head) (provider.Conversation, error) {
 	return s, nil
 }
