@@ -48,8 +48,8 @@ fmt: ## format all files
 fmt-check: ## list files that gofumpt would change, and fail if there are any
 	@out=$$($(TOOL) gofumpt -l .) && test -z "$$out" || { printf 'not formatted (make fmt):\n%s\n' "$$out"; exit 1; }
 
-crash: ## kill the program KILLS times, also at every fault point, and count the effects; the seeded bugs too
-	$(GO) test -tags faults ./internal/crash -run 'TestCrash|TestSeededBugs' -count=1 -timeout $(CRASHTIME) -v -args -kills=$(KILLS)
+crash: ## kill the program KILLS times, also at every fault point, and count the effects; lost writes, migrations, the seeded bugs too
+	$(GO) test -tags faults ./internal/crash -count=1 -timeout $(CRASHTIME) -v -args -kills=$(KILLS) -outages=$$(($(KILLS) / 5))
 
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort); do \

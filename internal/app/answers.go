@@ -69,6 +69,10 @@ func (l *local) complete(ctx context.Context, stored *store.Decide, asked *regie
 	if review == nil {
 		return regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
 	}
+	if review.Decision != nil { // said again, or too late: the store knows which, and the world has moved on since the preview
+		stored.Decisions = append(stored.Decisions, d)
+		return nil
+	}
 	switch {
 	case len(d.Reason) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
@@ -150,6 +154,11 @@ func (l *local) edited(
 
 // Answer implements dispatch.Control.
 func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	return l.answer(ctx, in, "")
+}
+
+// answer stores an answer; clientID is that of the message which it came as, so that the message is known when it is repeated.
+func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
 	if l.readOnly {
 		return store.Resolved{}, errRunsNothing
 	}
@@ -170,7 +179,8 @@ func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Re
 	return l.dispatcher.Answer(ctx, store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, Text: text, ExcludeFromPrompt: true,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: text,
+			ExcludeFromPrompt: true,
 		},
 	}, in.StoreOnly)
 }
@@ -198,12 +208,16 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 	if err != nil || len(inbox.Questions) == 0 {
 		return dispatch.Run{}, false, err
 	}
+	// A message that is there already is not said to this question: it is being repeated.
+	if known, err := l.store.Known(ctx, in.SessionID, in.ClientID); known || err != nil {
+		return dispatch.Run{}, false, err
+	}
 	question := &inbox.Questions[0]
 	if !question.Module.AllowFreeText {
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}
-	out, err := l.Answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: in.Text}})
+	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: in.Text}}, in.ClientID)
 	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, Answered: true}, err == nil, err
 }
 

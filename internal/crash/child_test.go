@@ -3,49 +3,50 @@
 package crash
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // TestMain makes this binary the child where the harness asks for it.
 func TestMain(m *testing.M) {
-	if os.Getenv("REGIE_CRASH_CHILD") != "" {
-		if err := child(); err != nil {
+	task := map[string]func(context.Context) error{"person": child, "open": opener}[os.Getenv("REGIE_CRASH_CHILD")]
+	if task == nil {
+		os.Exit(m.Run())
+	}
+	if path := os.Getenv("REGIE_CRASH_DISK"); path != "" {
+		if err := recordDisk(path); err != nil {
 			fmt.Fprintln(os.Stderr, "child:", err)
 			os.Exit(1)
 		}
-		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	if err := task(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
-// child is a process that submits one request, or takes up what was interrupted, and stays until every round has ended. It tells
-// what was acknowledged on its standard output.
-func child() error {
-	ctx := context.Background()
+// child is a process of the person: it submits the request, or attaches to what goes on, does what the plan says, and stays until
+// nothing is left to do. Whether it is the engine or a client of the one that runs depends on who came first. It tells what was
+// acknowledged on its standard output and in the journal.
+func child(ctx context.Context) error {
 	settings, err := config.Load(os.Getenv, config.Flags{})
 	if err != nil {
 		return err
 	}
-	tools, err := ledgerTools(os.Getenv("REGIE_CRASH_LEDGER"))
+	tools, err := tools(os.Getenv("REGIE_CRASH_LEDGER"))
 	if err != nil {
 		return err
 	}
-	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools})
+	seed, err := strconv.ParseUint(os.Getenv("REGIE_CRASH_SEED"), 10, 64)
 	if err != nil {
 		return err
 	}
@@ -53,87 +54,30 @@ func child() error {
 	if err != nil {
 		return err
 	}
-	run, err := conn.Submit(ctx, dispatch.RunRequest{
-		ClientID: "only", SessionID: session, Root: os.Getenv("REGIE_CRASH_ROOT"), FoundBy: "directory", Text: os.Getenv("REGIE_CRASH_TEXT"),
-		Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Allow: []string{"*.*"}},
-	})
+	told, err := openJournal(os.Getenv("REGIE_CRASH_JOURNAL"))
 	if err != nil {
 		return err
 	}
-	fmt.Printf("ack %s %d\n", run.RoundID, run.Seq)
-	ended := errors.New("ended")
-	err = conn.Events(ctx, session, 0, func(item dispatch.Item) error {
-		if item.Event == nil {
-			return nil
-		}
-		fmt.Printf("ack %s %d\n", run.RoundID, item.Event.Seq)
-		var body struct {
-			State regie.RoundState `json:"state"`
-		}
-		if item.Event.Type == regie.EventRound && json.Unmarshal(item.Event.Body, &body) == nil && body.State == regie.RoundEnded {
-			return ended
-		}
-		return nil
-	})
-	if !errors.Is(err, ended) {
+	plan := planOf(seed)
+	if os.Getenv("REGIE_CRASH_SECOND") != "" {
+		plan.word = "" // one of them is enough to say it
+	}
+	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
+	if err != nil {
+		return err
+	}
+	p := newPerson(conn, plan, session, os.Getenv("REGIE_CRASH_ROOT"), settings, told)
+	if err := p.live(ctx); err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// effectArgs name an effect: each is proposed once in a scenario, so two effects of one name are a repeat.
-type effectArgs struct {
-	Name string `json:"name"`
-}
-
-// ledgerTools are tools whose effects happen in the ledger's process, one for each effect class.
-func ledgerTools(ledger string) ([]tool.Tool, error) {
-	post := func(ctx context.Context, class regie.EffectClass, inv *tool.Invocation, args effectArgs) (tool.Result, error) {
-		body, err := json.Marshal(effect{Key: inv.CallID, Class: class, Name: args.Name})
-		if err != nil {
-			return tool.Result{}, err
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, ledger+"/effect", bytes.NewReader(body))
-		if err != nil {
-			return tool.Result{}, err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.Result{Content: "done " + args.Name}, response.Body.Close()
+// opener only opens the store, which migrates it.
+func opener(ctx context.Context) error {
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: os.Getenv("REGIE_DATA_DIR")})
+	if err != nil {
+		return err
 	}
-	var out []tool.Tool
-	for _, class := range []regie.EffectClass{regie.ClassOnce, regie.ClassKeyed, regie.ClassVerifiable, regie.ClassRead} {
-		definition := regie.ToolDefinition{Name: "ledger." + string(class), Description: "an effect in the ledger", Kind: regie.KindAction, Class: class, Risk: regie.RiskInternal}
-		handler := tool.Handler[effectArgs]{Run: func(ctx context.Context, inv *tool.Invocation, args effectArgs) (tool.Result, error) {
-			return post(ctx, class, inv, args)
-		}}
-		switch class {
-		case regie.ClassRead:
-			definition.Kind, definition.ParallelSafe = regie.KindQuery, true
-		case regie.ClassVerifiable:
-			handler.Probe = func(ctx context.Context, _ *tool.Invocation, args effectArgs) (tool.Evidence, tool.Result, error) {
-				request, err := http.NewRequestWithContext(ctx, http.MethodGet, ledger+"/probe?name="+url.QueryEscape(args.Name), nil)
-				if err != nil {
-					return tool.Unsure, tool.Result{}, err
-				}
-				response, err := http.DefaultClient.Do(request)
-				if err != nil {
-					return tool.Unsure, tool.Result{}, err
-				}
-				defer response.Body.Close()
-				if response.StatusCode == http.StatusOK {
-					return tool.Happened, tool.Result{Content: "done " + args.Name}, nil
-				}
-				return tool.NotHappened, tool.Result{}, nil
-			}
-		}
-		t, err := tool.New(definition, handler)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return s.Close()
 }

@@ -1,7 +1,17 @@
-// Package crash is the crash harness (spec 12.3): it runs the whole program in a child process, kills it with SIGKILL at every fault
-// point and at random moments, restarts it, and checks the invariants of spec 12.1 against a ledger of effects that is kept by
-// another process: this one.
+// Package crash is the crash harness (spec 12.3): it runs the whole program in child processes, kills them with SIGKILL at every fault
+// point and at random moments, restarts them, and checks the invariants of spec 12.1 against a ledger of effects that is kept by
+// another process: this one. docs/design.md, "Crashes", says what each run looks like and what is asserted.
+//
+//	plan_test.go     what happens in a session, from its seed alone
+//	child_test.go    the child: person_test.go follows the plan, journal_test.go is what the person remembers over deaths
+//	tools_test.go    the child's tools, whose effects are in the ledger
+//	world_test.go    what outlives the child: ledger and scripted model
+//	harness_test.go  lives and deaths; crash_test.go the tests of them
+//	check_test.go    the invariants; said_test.go those about what the person said
+//	disk_test.go     a file system for SQLite that records what it does; power_test.go takes away what was not synced
+//	open_test.go     deaths while a database is opened, replayed or migrated
 //
 // All of it is test code behind the build tag "faults"; make crash runs it. The harness's goroutines are those of its two loopback
-// servers, the scripted model and the ledger.
+// servers, the scripted model and the ledger, and one for each process that is to be killed at a time of its own. The child has one
+// beside those of the program: it follows the log.
 package crash

@@ -6,9 +6,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // to look at the child's database from outside
 
@@ -28,6 +30,8 @@ type effect struct {
 	Key   regie.ID          `json:"key"` // the call id: the idempotency key
 	Class regie.EffectClass `json:"class"`
 	Name  string            `json:"name"`
+	PID   int               `json:"pid"`
+	At    time.Time         `json:"-"` // when it came
 }
 
 // world is everything outside the child: the ledger and the scripted model. It survives the child.
@@ -37,14 +41,16 @@ type world struct {
 
 	mu         sync.Mutex
 	effects    []effect
+	shown      map[string]bool // the notes that stood in a prompt
 	violations []string
 	db         *sql.DB // the child's database, read from here
+	looking    sync.RWMutex
 	touched    chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{touched: make(chan struct{}, 1)}
+	w := &world{shown: map[string]bool{}, touched: make(chan struct{}, 1)}
 	w.ledger = httptest.NewServer(http.HandlerFunc(w.serveLedger))
 	w.model = httptest.NewServer(http.HandlerFunc(w.serveModel))
 	t.Cleanup(w.ledger.Close)
@@ -84,19 +90,25 @@ func (w *world) serveLedger(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the ledger got garbage: %v", err)
 		return
 	}
+	w.mu.Lock()
+	e.At = time.Now()
+	w.effects = append(w.effects, e) // at once: a probe that comes now sees it
+	w.mu.Unlock()
 	if e.Class != regie.ClassRead {
 		w.checkIntent(r.Context(), e)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.effects = append(w.effects, e)
 }
 
 // checkIntent asserts invariant 2 at the moment of the effect: its intent is committed, visible from another process.
 func (w *world) checkIntent(ctx context.Context, e effect) {
+	w.looking.RLock() // who closes it waits: a connection that outlived its files would write into the next ones
+	defer w.looking.RUnlock()
 	w.mu.Lock()
 	db := w.db
 	w.mu.Unlock()
+	if db == nil { // the child is dead and its machine too
+		return
+	}
 	var state string
 	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
 	switch {
@@ -105,10 +117,34 @@ func (w *world) checkIntent(ctx context.Context, e effect) {
 		w.violate("an effect of %s without a stored call %s: %v", e.Name, e.Key, err)
 	case state != "STARTED":
 		w.violate("an effect of %s while its call is %s, not STARTED (invariant 2)", e.Name, state)
+	default:
+		w.checkAllowed(ctx, db, e)
 	}
 }
 
-var seedOf = regexp.MustCompile(`seed (\d+)`)
+// checkAllowed asserts invariant 3 at the moment of the effect: where a person was asked about the call, the stored answer to the
+// latest question allows exactly these arguments.
+func (w *world) checkAllowed(ctx context.Context, db *sql.DB, e effect) {
+	var answer sql.NullString
+	var arguments string
+	err := db.QueryRowContext(ctx, `SELECT v.answer, coalesce(v.edited, v.arguments) FROM reviews v JOIN approvals a ON a.id = v.approval_id
+		WHERE v.call_id = ? ORDER BY a.created_at DESC, a.id DESC LIMIT 1`, e.Key).Scan(&answer, &arguments)
+	var args effectArgs
+	switch {
+	case ctx.Err() != nil, errors.Is(err, sql.ErrNoRows):
+	case err != nil, json.Unmarshal([]byte(arguments), &args) != nil:
+		w.violate("what was asked about %s cannot be read: %v", e.Name, err)
+	case !strings.HasPrefix(answer.String, "allow"):
+		w.violate("an effect of %s, of which the person said %q (invariant 3)", e.Name, answer.String)
+	case args.Name != e.Name:
+		w.violate("an effect of %s where %s was allowed (invariant 3)", e.Name, args.Name)
+	}
+}
+
+var (
+	seedOf  = regexp.MustCompile(`seed (\d+)`)
+	notesOf = regexp.MustCompile(`seed \d+ note n\d+\.`)
+)
 
 // serveModel answers by the scenario of the seed in the user's message and the number of replies that the thread holds already: it
 // has no memory, as a model has none.
@@ -131,8 +167,14 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the model got garbage: %v", err)
 		return
 	}
-	replies, seed := 0, uint64(0)
+	replies, seed, notes := 0, uint64(0), map[string]bool{}
 	for _, m := range request.Messages {
+		for _, text := range notesOf.FindAllString(m.Content, -1) {
+			if m.Role == "user" && notes[text] {
+				w.violate("the message %q stands twice in a prompt (invariant 7)", text)
+			}
+			notes[text] = notes[text] || m.Role == "user"
+		}
 		if m.Role == "assistant" {
 			replies++
 		}
@@ -140,6 +182,9 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 			seed, _ = strconv.ParseUint(found[1], 10, 64)
 		}
 	}
+	w.mu.Lock()
+	maps.Copy(w.shown, notes)
+	w.mu.Unlock()
 	rw.Header().Set("Content-Type", "text/event-stream")
 	steps := scenario(seed)
 	if replies >= len(steps) {
@@ -170,28 +215,4 @@ func writeChunks(rw http.ResponseWriter, deltas ...string) {
 func finish(rw http.ResponseWriter, reason string) {
 	_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"`+reason+`"}]}`+"\n\n"+
 		`data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`+"\n\ndata: [DONE]\n\n")
-}
-
-// scripted is a call that the model proposes.
-type scripted struct {
-	tool      string
-	arguments map[string]string
-}
-
-// scenario makes the batches of one run: every effect has a name of its own.
-func scenario(seed uint64) [][]scripted {
-	random := rand.New(rand.NewPCG(seed, 1))
-	tools := []string{"ledger__once", "ledger__keyed", "ledger__verifiable", "ledger__read", "files__write_file"}
-	steps := make([][]scripted, 1+random.IntN(3))
-	for i := range steps {
-		for j := range 1 + random.IntN(5) {
-			name := fmt.Sprintf("s%d-%d-%d", seed, i, j)
-			c := scripted{tool: tools[random.IntN(len(tools))], arguments: map[string]string{"name": name}}
-			if strings.HasPrefix(c.tool, "files") {
-				c.arguments = map[string]string{"path": fmt.Sprintf("s%d/journal.txt", seed), "content": name + "\n", "mode": "append"}
-			}
-			steps[i] = append(steps[i], c)
-		}
-	}
-	return steps
 }

@@ -105,12 +105,13 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	fault.Point(fault.SubmitBefore)
 	accepted, err := d.store.Submit(ctx, in)
 	if err != nil || accepted.Duplicate || accepted.Pending {
-		d.drop(in.Round.ID, h)
+		d.letGo(ctx, in.Round.ID, h)
 	}
 	switch {
 	case err != nil || accepted.Duplicate:
 		return accepted, err
 	case accepted.Pending:
+		fault.Point(fault.PendingAfter)
 		d.tryWakeUp(ctx, accepted.RoundID)
 		return accepted, nil
 	}
@@ -131,7 +132,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 			claimed.Round, err = d.store.Round(ctx, accepted.RoundID)
 		}
 		if err != nil {
-			d.drop(in.Round.ID, h)
+			d.letGo(ctx, in.Round.ID, h)
 			return accepted, err
 		}
 	}
@@ -162,7 +163,7 @@ func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
 	}
 	claimed, err := d.store.Claim(ctx, round, d.holder)
 	if err != nil {
-		d.drop(round, h)
+		d.letGo(ctx, round, h)
 		return err
 	}
 	fault.Point(fault.ClaimAfter)
@@ -201,6 +202,18 @@ func (d *Dispatcher) drop(round regie.ID, h *holding) {
 	h.cancel(nil)
 	close(h.done)
 	d.wg.Done()
+}
+
+// letGo drops a reservation that came to nothing, and wakes the round for whoever wanted to meanwhile: a message that waits is stored
+// with the very round that the end of the present one starts.
+func (d *Dispatcher) letGo(ctx context.Context, round regie.ID, h *holding) {
+	d.drop(round, h)
+	d.mu.Lock()
+	again := h.again
+	d.mu.Unlock()
+	if again {
+		d.tryWakeUp(context.WithoutCancel(ctx), round)
+	}
 }
 
 // start starts the goroutine of a reserved round.
@@ -317,9 +330,11 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
 }
 
 func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
+	fault.Point(fault.StopBefore)
 	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
 		return err
 	}
+	fault.Point(fault.StopAfter)
 	for {
 		if d.tell(round, word) || word == regie.StopPause {
 			return nil
@@ -366,7 +381,12 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if err := d.serves(now); err != nil {
 		return err
 	}
-	if err := d.store.Resume(ctx, round); err != nil || now.State == regie.RoundWaiting {
+	if err := d.store.Resume(ctx, round); err != nil {
+		return err
+	}
+	fault.Point(fault.ResumeAfter)
+	// Read again: whoever answered a paused round in between left going on to this.
+	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		return err
 	}
 	if err := d.take(ctx, round); !errors.Is(err, errHeld) {

@@ -48,6 +48,9 @@ func (d *Dispatcher) clock() {
 		if err != nil && d.base.Err() == nil {
 			d.log.Error("expired waits could not be looked for", "code", string(regie.CodeOf(err)), "error", err)
 		}
+		if len(ready) > 0 {
+			fault.Point(fault.ExpireAfter)
+		}
 		for _, round := range ready {
 			d.tryWakeUp(d.base, round.RoundID)
 		}

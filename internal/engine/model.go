@@ -17,6 +17,9 @@ import (
 // callModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores either (spec 3.1, 3.6).
 func (r *run) callModel(ctx context.Context) error {
 	if err := r.warm(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the error only says that the context ended; the loop sees why
+		}
 		var unusable unusableModel
 		switch {
 		case ctx.Err() != nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -149,7 +150,7 @@ func (r *run) prepare(ctx context.Context, target tool.Tool, inv *tool.Invocatio
 
 // executable returns the arguments that a call runs with: the edited ones, or what the model wrote.
 func (r *run) executable(call *regie.Call) json.RawMessage {
-	if len(call.Executed) > 0 {
+	if len(call.Executed) > 0 && !fault.Bug(fault.BugUnedited) {
 		return call.Executed
 	}
 	return r.cfg.Tools.Executable(call.Tool, call.Arguments)

@@ -54,17 +54,16 @@ func (r *run) warm(ctx context.Context) error {
 	if err != nil {
 		return unusableModel{err}
 	}
+	if r.known == nil {
+		stored, err := r.cfg.Store.Thread(ctx, r.session.ID, 0)
+		if err != nil {
+			return err
+		}
+		r.known = &stored
+	}
 	r.thread = thread{conversation: conversation, local: model.Capabilities(r.round.Model).Local, callIDs: map[string]struct{}{}, guard: newGuard(r.cfg.Tools)}
-	if r.known != nil {
-		r.replay(*r.known)
-		r.known = nil
-		return nil
-	}
-	stored, err := r.cfg.Store.Thread(ctx, r.session.ID, 0)
-	if err != nil {
-		return err
-	}
-	r.replay(stored)
+	r.replay(*r.known)
+	r.known = nil
 	return nil
 }
 

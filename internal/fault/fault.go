@@ -26,14 +26,34 @@ const (
 	AskAfter      = "ask-after"      // after it
 	EndBefore     = "end-before"     // before the answer is committed
 	EndAfter      = "end-after"      // after it
+
+	PendingBefore  = "pending-before"  // a message for a busy session, before its commit
+	PendingAfter   = "pending-after"   // after it
+	AdmitBefore    = "admit-before"    // pending messages get their places in the thread, before that commit
+	StopBefore     = "stop-before"     // a stopping word, before its commit
+	StopAfter      = "stop-after"      // after it, before anybody obeys
+	ResumeAfter    = "resume-after"    // a pause is taken back, before anybody goes on
+	WithdrawBefore = "withdraw-before" // what waited for a person is withdrawn, before that commit
+	ExpireBefore   = "expire-before"   // what nobody answered in time is given up, before that commit
+	ExpireAfter    = "expire-after"    // after it, before the round goes on
+	OpenBefore     = "open-before"     // the files are as they were left
+	OpenAfter      = "open-after"      // SQLite has replayed its log; nothing has gone on yet
+
+	BackupBefore  = "backup-before"  // before a migration: its backup is written and has not its name yet
+	MigrateBefore = "migrate-before" // the backup is there, the schema is the old one
+	MigrateAfter  = "migrate-after"  // the schema is the new one, nothing was read under it
 )
 
-// Points lists all fault points, for the harness.
+// MigrationPoints lists the fault points of a migration: a process passes them once in the life of a database.
+func MigrationPoints() []string { return []string{BackupBefore, MigrateBefore, MigrateAfter} }
+
+// Points lists the fault points that a run can pass, for the harness.
 func Points() []string {
 	return []string{
 		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter, IntentBefore, IntentAfter, EffectAfter,
 		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
-		AskBefore, AskAfter, EndBefore, EndAfter,
+		AskBefore, AskAfter, EndBefore, EndAfter, PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
+		ExpireBefore, ExpireAfter, OpenBefore, OpenAfter,
 	}
 }
 
@@ -43,9 +63,12 @@ const (
 	BugRetryOnce          = "retry-once"           // a call of class once is run again after a crash
 	BugNewKey             = "new-key"              // a keyed call is repeated under another key
 	BugResultFirst        = "result-before-effect" // a result is committed before the effect happens
+	BugUnedited           = "unedited-arguments"   // an approved call runs with the arguments from before the person's edit
+	BugDecidedTwice       = "decided-twice"        // a second decision on a call is accepted, and wins
+	BugUnsynced           = "commit-before-sync"   // a commit is acknowledged before it is on the disk
 )
 
-// Bugs lists all seeded bugs, for the harness.
+// Bugs lists the seeded bugs that show when processes are killed, for the harness. BugUnsynced shows only when power is lost.
 func Bugs() []string {
-	return []string{BugEffectBeforeIntent, BugRetryOnce, BugNewKey, BugResultFirst}
+	return []string{BugEffectBeforeIntent, BugRetryOnce, BugNewKey, BugResultFirst, BugUnedited, BugDecidedTwice}
 }

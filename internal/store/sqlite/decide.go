@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -102,6 +103,10 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 	for _, d := range in.Decisions {
 		var answer, by, request sql.NullString
 		err := t.row("SELECT answer, decided_by, request FROM reviews WHERE approval_id = ? AND call_id = ?", in.ApprovalID, d.CallID).Scan(&answer, &by, &request)
+		if fault.Bug(fault.BugDecidedTwice) && answer.Valid && request.String != in.Request {
+			fresh = append(fresh, d)
+			continue
+		}
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return nil, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", in.ApprovalID, d.CallID)
@@ -118,6 +123,11 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 
 // decideCall stores one decision and what it means for its call.
 func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) error {
+	if fault.Bug(fault.BugDecidedTwice) {
+		if err := t.decideAgain(d); err != nil {
+			return err
+		}
+	}
 	var scope, preview any
 	if d.Scope != nil {
 		data, err := json.Marshal(d.Scope)
@@ -156,6 +166,16 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) error {
 	}
 	b.settled(&c)
 	return t.settleCall(&c, b.now)
+}
+
+// decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes away what keeps a call from being
+// decided twice.
+func (t *tx) decideAgain(d regie.Decision) error {
+	if _, err := t.exec("DROP TRIGGER IF EXISTS reviews_decided_once"); err != nil {
+		return err
+	}
+	_, err := t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
+	return err
 }
 
 func (t *tx) insertRule(chain int64, rule *regie.Rule, now time.Time) error {

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 )
 
 //go:embed migrations/*.sql
@@ -33,12 +36,14 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	case current > newest:
 		return newerSchema(path, current, newest)
 	case current > 0:
-		backup := fmt.Sprintf("%s.before-%d.%s", path, newest, time.Now().UTC().Format("20060102T150405.000000000"))
-		if _, err := db.ExecContext(ctx, "VACUUM INTO ?", backup); err != nil {
+		if err := backUp(ctx, db, fmt.Sprintf("%s.before-%d.", path, newest)); err != nil {
 			return regie.Errorf(regie.CodeDiskFull, "no backup could be written before the migration, so nothing was migrated: %v", err)
 		}
 	}
-	_, err = provider.Up(ctx)
+	fault.Point(fault.MigrateBefore)
+	if _, err = provider.Up(ctx); err == nil {
+		fault.Point(fault.MigrateAfter)
+	}
 	return err
 }
 
@@ -75,6 +80,42 @@ func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
 	}
 	sources := provider.ListSources()
 	return provider, sources[len(sources)-1].Version, nil
+}
+
+// unfinished ends the name of a backup that is being written. What is left under it was cut short by a death.
+const unfinished = ".unfinished"
+
+// backUp writes a copy of the database to prefix and the time. Whatever bears that name is whole and on the disk, however the process
+// ends: SQLite itself promises neither for what VACUUM INTO writes.
+func backUp(ctx context.Context, db *sql.DB, prefix string) error {
+	cut, err := filepath.Glob(prefix + "*" + unfinished + "*") // SQLite's journal of it too
+	if err != nil {
+		return err
+	}
+	for _, name := range cut {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	backup := prefix + time.Now().UTC().Format("20060102T150405.000000000")
+	if err := createPrivate(backup + unfinished); err != nil { // SQLite fills a file that is empty, and leaves it its mode
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", backup+unfinished); err != nil {
+		return err
+	}
+	fault.Point(fault.BackupBefore)
+	f, err := os.OpenFile(backup+unfinished, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(backup+unfinished, backup); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(backup))
 }
 
 // schemaVersion reads the version that goose keeps; 0 for a new database. It is asked directly because asking through goose

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -50,6 +51,7 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if _, err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID, chain, string(mode), string(round)); err != nil {
 		return err
 	}
+	fault.Point(fault.PendingBefore)
 	t.w.pending[chain] = true // never too few: an entry without a row is found out at the next look
 	if mode != store.Steer || state != "WAITING" {
 		return nil
@@ -157,6 +159,7 @@ func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, 
 		}
 		events, admitted = append(events, event), append(admitted, m)
 	}
+	fault.Point(fault.AdmitBefore)
 	first, err := t.appendEvents(fence.SessionID, fence.Chain, now, events)
 	if err != nil {
 		return nil, err

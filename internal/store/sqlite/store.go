@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver, pure Go
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 )
 
 // Names of the files in the data directory.
@@ -47,6 +48,7 @@ type Store struct {
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
 // database of a newer program, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
+	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, explain(err, cfg.Dir)
 	}
@@ -64,6 +66,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", cfg.MaxPages))
 	}
+	if fault.Bug(fault.BugUnsynced) {
+		pragmas = append(pragmas, "synchronous(NORMAL)")
+	}
 	writing, err := sql.Open("sqlite", dsn(path, "rwc", cfg.BusyTimeout, pragmas...))
 	if err != nil {
 		return nil, explain(err, path)
@@ -76,6 +81,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
+	fault.Point(fault.OpenAfter)
 	w, err := newWriter(ctx, writing, key, cfg.Notify)
 	if err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())

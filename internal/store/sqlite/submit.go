@@ -73,6 +73,16 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 	return out, err
 }
 
+// Known reports whether a session has a message with this client's id: whoever sends it again repeats it (spec 2.3). No message has the
+// empty one.
+func (s *Store) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
+	if clientID == "" {
+		return false, nil
+	}
+	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ? AND m.client_id = ?)", session, clientID).Scan(&known)
+	return known, explain(err, FileName)
+}
+
 // earlier looks for the message among those that were stored before.
 func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
 	var seq sql.NullInt64

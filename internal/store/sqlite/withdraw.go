@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -97,6 +98,7 @@ func (t *tx) withdraw(round regie.ID, code regie.NotRunCode, why string, now tim
 		if err := t.giveUp(w, regie.WaitWithdrawn, code, why, now); err != nil {
 			return err
 		}
+		fault.Point(fault.WithdrawBefore)
 	}
 	return nil
 }
@@ -129,6 +131,7 @@ func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Re
 			if err := t.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
 				return err
 			}
+			fault.Point(fault.ExpireBefore)
 			woken, err := t.wake(w.session, w.chain, w.round, now)
 			if err != nil {
 				return err

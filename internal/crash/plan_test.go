@@ -1,0 +1,175 @@
+//go:build faults
+
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// kinds are the scenarios. A session's seed chooses one of them in turn, so that a short run has each.
+var kinds = []string{
+	"allowed",   // the policy allows everything, as nobody is there
+	"answers",   // it asks; a person answers in several requests
+	"disputed",  // and a second person answers otherwise
+	"messages",  // messages come while the round runs or waits
+	"stopped",   // it is interrupted or stopped
+	"paused",    // it is paused and goes on
+	"late",      // approvals and questions expire, some before the answer
+	"questions", // the model asks the person
+	"left",      // nobody answers for now
+	"busy",      // everything is allowed, messages come and it is stopped
+}
+
+// plan is what happens in one session beside what the model proposes. It follows from the seed alone: the harness, the model and each
+// process of the person have the same.
+type plan struct {
+	seed   uint64
+	kind   string
+	policy approval.Policy
+	ttl    time.Duration // of approvals and questions; zero: as long as by default
+	notes  []note
+	word   regie.StopRequest // said once
+	wordAt int64             // when the log has reached this
+	second bool              // another process is attached
+}
+
+// note is a message beside the first.
+type note struct {
+	id   string // the client's
+	text string
+	when store.WhenBusy
+	at   int64 // sent when the log has reached this
+}
+
+func planOf(seed uint64) plan {
+	random := rand.New(rand.NewPCG(seed, 3))
+	p := plan{seed: seed, kind: kinds[seed%uint64(len(kinds))], second: random.IntN(3) == 0}
+	p.policy.Questions = p.kind == "questions" || p.kind == "late"
+	if p.kind == "allowed" || p.kind == "busy" {
+		p.policy.Allow = []string{"*.*"}
+	}
+	if p.kind == "late" {
+		p.ttl = time.Duration(5+random.IntN(120)) * time.Millisecond
+	}
+	if p.kind == "messages" || p.kind == "busy" || random.IntN(4) == 0 {
+		for i := range 1 + random.IntN(3) {
+			id := fmt.Sprintf("n%d", i+1)
+			p.notes = append(p.notes, note{
+				id: id, text: fmt.Sprintf("seed %d note %s.", seed, id), at: 3 + random.Int64N(30),
+				when: []store.WhenBusy{store.Queue, store.Steer}[random.IntN(2)],
+			})
+		}
+	}
+	switch p.kind {
+	case "stopped", "busy":
+		p.word = []regie.StopRequest{regie.StopInterrupt, regie.StopStop}[random.IntN(2)]
+	case "paused":
+		p.word = regie.StopPause
+	}
+	p.wordAt = 3 + random.Int64N(25)
+	return p
+}
+
+// firstText is the message that starts the session.
+func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) }
+
+// dice are random numbers that follow from the seed and a name.
+func (p plan) dice(name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(p.seed, h.Sum64()))
+}
+
+// decision is what the person says to a call. It follows from what is asked, so that every process says the same.
+func (p plan) decision(review *regie.Review) regie.Decision {
+	out := regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow}
+	dice := p.dice(string(review.Arguments))
+	switch n := dice.IntN(100); {
+	case n < 35:
+	case n < 60:
+		out.Arguments = edit(review.Arguments)
+	case n < 72:
+		out.Answer = regie.AnswerDeny
+	case n < 84:
+		out.Answer, out.Reason = regie.AnswerDeny, "not this one"
+	default:
+		out.Answer = regie.AnswerSession
+		scopes := review.Preview.Scopes
+		out.Scope = &scopes[dice.IntN(len(scopes))]
+	}
+	return out
+}
+
+// edit changes the effect, and its name with it.
+func edit(arguments json.RawMessage) json.RawMessage {
+	var fields map[string]any
+	_ = json.Unmarshal(arguments, &fields) // the registry has validated them
+	for _, field := range []string{"name", "content"} {
+		if value, ok := fields[field].(string); ok {
+			fields[field] = strings.TrimSuffix(value, "\n") + "-edited" + value[len(strings.TrimSuffix(value, "\n")):]
+		}
+	}
+	out, _ := json.Marshal(fields)
+	return out
+}
+
+// groups cuts the calls of an approval into requests: which call stands in which follows from what is asked.
+func (p plan) groups(a *regie.Approval) [][]regie.Decision {
+	dice := p.dice(a.ID.String())
+	out := make([][]regie.Decision, 1+dice.IntN(min(3, len(a.Reviews))))
+	for i, at := range dice.Perm(len(a.Reviews)) {
+		group := i % len(out)
+		out[group] = append(out[group], p.decision(&a.Reviews[at]))
+	}
+	return out
+}
+
+// reply is what the person says to a question.
+func (p plan) reply(q *regie.Question) regie.QuestionReply {
+	dice := p.dice(q.Module.Text)
+	if q.Module.AllowFreeText && dice.IntN(2) == 0 {
+		return regie.QuestionReply{Text: "as you like"}
+	}
+	return regie.QuestionReply{Choices: []string{q.Module.Options[dice.IntN(len(q.Module.Options))]}}
+}
+
+// scripted is a call that the model proposes.
+type scripted struct {
+	tool      string
+	arguments map[string]any
+}
+
+// scenario makes the batches of one run: every effect has a name of its own.
+func scenario(seed uint64) [][]scripted {
+	random, kind := rand.New(rand.NewPCG(seed, 1)), planOf(seed).kind
+	tools := []string{"ledger__once", "ledger__keyed", "ledger__verifiable", "ledger__read", "files__write_file"}
+	if kind == "questions" || kind == "late" {
+		tools = append(tools, "ask__user", "ask__user")
+	}
+	steps := make([][]scripted, 1+random.IntN(3))
+	for i := range steps {
+		for j := range 1 + random.IntN(5) {
+			name := fmt.Sprintf("s%d/%d-%d", seed, i, j)
+			c := scripted{tool: tools[random.IntN(len(tools))], arguments: map[string]any{"name": name}}
+			switch {
+			case c.tool == "ask__user":
+				c.arguments = map[string]any{"question": "Which, for " + name + "?", "options": []string{"this", "that"}, "allow_free_text": random.IntN(2) == 0}
+			case c.tool == "files__write_file" && (kind == "allowed" || random.IntN(4) == 0): // one file: what is approved together goes stale
+				c.arguments = map[string]any{"path": fmt.Sprintf("s%d/journal.txt", seed), "content": name + "\n", "mode": "append"}
+			case c.tool == "files__write_file":
+				c.arguments = map[string]any{"path": name + ".txt", "content": name + "\n"}
+			}
+			steps[i] = append(steps[i], c)
+		}
+	}
+	return steps
+}

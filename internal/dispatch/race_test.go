@@ -1,0 +1,196 @@
+package dispatch_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/store/storetest"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// scripted is a provider whose replies a test makes, each when it likes.
+type scripted struct{ reply func() *provider.Reply }
+
+func (s scripted) Name() string { return "scripted" }
+func (s scripted) Capabilities(string) provider.Capabilities {
+	return provider.Capabilities{NativeTools: true, Local: true}
+}
+
+func (s scripted) Open(provider.Head) (provider.Conversation, error) {
+	return s, nil
+}
+func (s scripted) Append(...provider.Turn)    {}
+func (s scripted) Request() (regie.Hash, int) { return regie.HashOf(nil), 0 }
+func (s scripted) Send(context.Context, func(provider.Delta)) (*provider.Reply, error) {
+	return s.reply(), nil
+}
+
+// slow is a store that lets a test do something at the worst moment: after a transition is stored and before its caller knows, or before
+// it is stored.
+type slow struct {
+	*sqlite.Store
+	submitted func(store.Accepted)
+	resuming  func()
+}
+
+func (s slow) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
+	out, err := s.Store.Submit(ctx, in)
+	if s.submitted != nil {
+		s.submitted(out)
+	}
+	return out, err
+}
+
+func (s slow) Resume(ctx context.Context, round regie.ID) error {
+	if s.resuming != nil {
+		s.resuming()
+	}
+	return s.Store.Resume(ctx, round)
+}
+
+// house is a dispatcher on a slow store.
+type house struct {
+	world      *storetest.World
+	store      *sqlite.Store
+	hub        *dispatch.Hub
+	dispatcher *dispatch.Dispatcher
+}
+
+func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.Tool) *house {
+	t.Helper()
+	hub := dispatch.NewHub()
+	var err error
+	if s.Store, err = sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir(), Notify: hub.Commit}); err != nil {
+		t.Fatal(err)
+	}
+	registry, err := tool.NewRegistry(tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := func(string) (provider.Provider, error) { return scripted{reply}, nil }
+	h := &house{world: storetest.NewWorld(t, s.Store), store: s.Store, hub: hub}
+	h.dispatcher = dispatch.New(s, engine.New(engine.Config{Store: s, Providers: models, Tools: registry}), hub,
+		func(regie.Round) error { return nil }, "test", slog.New(slog.DiscardHandler))
+	if _, err := h.dispatcher.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.dispatcher.Close(dispatch.ErrGone)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// ended waits until a round of a session has ended. A round with which nothing goes on fails the test when its time is over.
+func (h *house) ended(t *testing.T, session, round regie.ID) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := h.dispatcher.Stream(ctx, session, 0, func(item dispatch.Item) error {
+		var body struct {
+			RoundID regie.ID         `json:"round_id"`
+			State   regie.RoundState `json:"state"`
+		}
+		if item.Event != nil && item.Event.Type == regie.EventRound && json.Unmarshal(item.Event.Body, &body) == nil &&
+			body.RoundID == round && body.State == regie.RoundEnded {
+			return context.Canceled
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		now, _ := h.store.Round(t.Context(), round)
+		t.Fatalf("nothing goes on with the round: it is %s in phase %s (%v)", now.State, now.Phase, err)
+	}
+}
+
+func answer(text string) *provider.Reply {
+	return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: text}}, StopReason: "stop"}
+}
+
+// TestPendingMeetsEnd submits a message during a round, which ends after the message is stored and before its submitter knows: the round
+// that the message starts bears the id that the submitter has reserved, and runs all the same.
+func TestPendingMeetsEnd(t *testing.T) {
+	release := make(chan struct{})
+	var once sync.Once
+	var h *house
+	h = newHouse(t, slow{
+		submitted: func(out store.Accepted) {
+			if !out.Pending {
+				return
+			}
+			once.Do(func() { close(release) })
+			if err := h.dispatcher.Wait(t.Context(), out.RoundID); err != nil { // whoever follows it has the next round in hand, or waits for it
+				t.Error(err)
+			}
+		},
+	}, func() *provider.Reply { <-release; return answer("done") })
+	first := h.world.Submission("one")
+	if _, err := h.dispatcher.Submit(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	second := h.world.Submission("two")
+	second.SessionID, second.New.ID, second.Round.SessionID = first.SessionID, first.SessionID, first.SessionID
+	out, err := h.dispatcher.Submit(t.Context(), second)
+	if err != nil || !out.Pending {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	h.ended(t, first.SessionID, second.Round.ID)
+}
+
+// TestResumeMeetsDecision resumes a paused session that waits while the last answer comes in: whoever is last goes on with the round.
+func TestResumeMeetsDecision(t *testing.T) {
+	act, err := tool.New(regie.ToolDefinition{Name: "test.act", Description: "acts", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal},
+		tool.Handler[struct{}]{Run: func(context.Context, *tool.Invocation, struct{}) (tool.Result, error) {
+			return tool.Result{Content: "acted"}, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replies := 0
+	var h *house
+	var asked regie.Approval
+	h = newHouse(t, slow{resuming: func() {
+		if _, err := h.dispatcher.Decide(t.Context(), store.Decide{
+			ApprovalID: asked.ID, Request: "x", Decisions: []regie.Decision{{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, By: "ada", At: time.Now()}},
+		}, false); err != nil {
+			t.Error(err)
+		}
+	}}, func() *provider.Reply {
+		if replies++; replies > 1 {
+			return answer("done")
+		}
+		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "test__act", Arguments: "{}"}}}, StopReason: "tool_calls"}
+	}, act)
+	in := h.world.Submission("act")
+	in.Round.Policy = json.RawMessage(`{}`)
+	if _, err := h.dispatcher.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	inbox, err := h.store.Inbox(t.Context(), store.InboxFilter{SessionID: in.SessionID})
+	if err != nil || len(inbox.Approvals) != 1 {
+		t.Fatalf("%+v, %v", inbox, err)
+	}
+	asked = inbox.Approvals[0]
+	if err := h.dispatcher.Pause(t.Context(), in.Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.dispatcher.Resume(t.Context(), in.Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(t, in.SessionID, in.Round.ID)
+}
