@@ -23,7 +23,7 @@ func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 
 // Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored.
 func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	if l.readOnly {
+	if l.readOnly && !l.storeOnly {
 		return store.Resolved{}, errRunsNothing
 	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
@@ -53,7 +53,7 @@ func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Re
 			return store.Resolved{}, err
 		}
 	}
-	return l.dispatcher.Decide(ctx, stored, in.StoreOnly)
+	return l.dispatcher.Decide(ctx, stored, in.StoreOnly || l.storeOnly)
 }
 
 func author(by string) string {
@@ -148,7 +148,7 @@ func (l *local) edited(ctx context.Context, asked *regie.Approval, of regie.Sess
 
 // Answer implements dispatch.Control.
 func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	if l.readOnly {
+	if l.readOnly && !l.storeOnly {
 		return store.Resolved{}, errRunsNothing
 	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
@@ -170,7 +170,7 @@ func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Re
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, Text: text, ExcludeFromPrompt: true,
 		},
-	}, in.StoreOnly)
+	}, in.StoreOnly || l.storeOnly)
 }
 
 // answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,

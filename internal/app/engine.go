@@ -37,6 +37,8 @@ type Options struct {
 	ApprovalTTL, QuestionTTL time.Duration
 	// ReadOnly opens an engine that runs nothing: for commands that only look. It resumes no interrupted run.
 	ReadOnly bool
+	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for the next engine (decision 1).
+	StoreOnly bool
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 }
@@ -78,7 +80,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.Limits == (regie.Limits{}) {
 		o.Limits = engine.DefaultLimits(regie.SessionChat)
 	}
-	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly, limits: o.Limits}
+	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits}
 	builtin, err := files.Tools()
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
 	e.registry = registry
-	if o.ReadOnly {
+	if e.readOnly {
 		return nil
 	}
 	resumed, err := e.dispatcher.Start(ctx)
