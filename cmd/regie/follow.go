@@ -26,6 +26,7 @@ type follower struct {
 	// paused, waits and ended are what the events say of the session.
 	paused, waits, ended bool
 	timedOut             bool
+	noted                bool // a line was written since this was last unset
 	deadline             <-chan time.Time
 	signals              <-chan os.Signal
 	// asker puts what is waited for to the person; nil where nobody can be asked.
@@ -55,7 +56,7 @@ func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, req
 func (w *follower) asks() {
 	editor := chat.Command(chat.EditorLine(os.Getenv))
 	w.asker = &chat.Asker{
-		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now}, Next: w.next,
+		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now, Inside: true}, Next: w.next, Settle: w.quiet,
 		Edit: func(ctx context.Context, path string) error {
 			defer w.input.Pause()()
 			return editor(ctx, path)
@@ -131,6 +132,10 @@ func (w *follower) wait(ctx context.Context) (left bool, err error) {
 func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(w.stderr, prompt)
 	for w.waits {
+		if w.noted { // behind the prompt
+			fmt.Fprint(w.stderr, prompt)
+			w.noted = false
+		}
 		select {
 		case line, ok := <-w.input.Lines():
 			if !ok {
@@ -155,6 +160,27 @@ func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 	}
 	fmt.Fprintln(w.stderr)
 	return "", chat.ErrMoved
+}
+
+// quiet shows what has happened until nothing has for a moment.
+func (w *follower) quiet(context.Context) error {
+	for w.waits {
+		timer := time.NewTimer(chat.Moment)
+		select {
+		case <-timer.C:
+			w.noted = false
+			return nil
+		case item := <-w.feed.Items:
+			timer.Stop()
+			if err := w.item(item); err != nil {
+				return err
+			}
+		case err := <-w.feed.Ended:
+			timer.Stop()
+			return err
+		}
+	}
+	return chat.ErrMoved
 }
 
 func (w *follower) timeUp(ctx context.Context) error {
@@ -224,6 +250,7 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 }
 
 func (w *follower) note(line string) {
+	w.noted = true
 	fmt.Fprintln(w.stderr, plain.Strip(line))
 }
 
@@ -281,4 +308,3 @@ func (w *follower) progress(event *regie.Event) {
 		w.note("  " + w.text.T("the model is asked again"))
 	}
 }
-

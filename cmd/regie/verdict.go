@@ -124,8 +124,12 @@ func (a *awaited) lines(t *text.Printer) []string {
 func (c *command) again(words ...string) string {
 	line := append([]string{"regie"}, words...)
 	for _, flag := range []struct{ name, value string }{
-		{"--data-dir", c.flags.DataDir}, {"--provider", c.flags.Provider}, {"--base-url", c.flags.BaseURL}, {"--model", c.flags.Model},
-		{"--replay", c.flags.Replay}, {"--record", c.flags.Record},
+		{"--data-dir", c.flags.DataDir},
+		{"--provider", c.flags.Provider},
+		{"--base-url", c.flags.BaseURL},
+		{"--model", c.flags.Model},
+		{"--replay", c.flags.Replay},
+		{"--record", c.flags.Record},
 	} {
 		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) { // the demo goes on without a word
 			line = append(line, flag.name, quoted(flag.value))

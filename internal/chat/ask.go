@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ type Asker struct {
 	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the session waits no more, ErrLeave at the
 	// end of the input.
 	Next func(ctx context.Context, prompt string) (string, error)
+	// Settle shows what has happened, so that it stands above what is asked next; errors are those of Next.
+	Settle func(ctx context.Context) error
 	// Edit is the person's editor.
 	Edit Editor
 
@@ -73,10 +76,19 @@ func (a *Asker) Again() { clear(a.later) }
 
 // approval puts the undecided calls of an approval to the person, one by one.
 func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
+	if err := a.Settle(ctx); err != nil {
+		return err
+	}
 	a.Page.ApprovalHead(asked)
 	for i := range asked.Reviews {
 		if asked.Reviews[i].Decision != nil {
 			continue
+		}
+		if err := a.Settle(ctx); err != nil {
+			return err
+		}
+		if len(asked.Reviews) > 1 {
+			a.Page.line(a.Page.Text.T("call %d of %d:", i+1, len(asked.Reviews)))
 		}
 		a.Page.Review(i+1, &asked.Reviews[i])
 		cut := a.Page.Diff(&asked.Reviews[i], shownLines)
@@ -133,10 +145,51 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 			continue
 		}
 		decided, over, err := a.decide(ctx, asked, decisions)
+		if decided && !over && err == nil && decisions[0].Scope != nil {
+			over, err = a.covered(ctx, asked, i+1, decisions[0].Scope)
+		}
 		if decided || over || err != nil {
 			return over || len(decisions) > 1, err
 		}
 	}
+}
+
+// covered allows the calls of the batch that an answer for longer covers: it was given to be asked no more. What must be asked about in
+// spite of it stays (decision 19).
+func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
+	var decisions []regie.Decision
+	var numbers []string
+	for i := from; i < len(asked.Reviews); i++ {
+		review := &asked.Reviews[i]
+		var arguments map[string]any
+		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
+			!scope.Matches(review.Tool, regie.Hash{}, arguments) {
+			continue
+		}
+		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
+		numbers = append(numbers, strconv.Itoa(i+1))
+	}
+	if len(decisions) == 0 {
+		return false, nil
+	}
+	decided, over, err := a.decide(ctx, asked, decisions)
+	if !decided || over || err != nil {
+		return over, err
+	}
+	a.Page.line("     " + a.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
+	for i := range decisions {
+		reviewed(asked, decisions[i].CallID).Decision = &decisions[i]
+	}
+	return false, nil
+}
+
+func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
+	for i := range asked.Reviews {
+		if asked.Reviews[i].CallID == call {
+			return &asked.Reviews[i]
+		}
+	}
+	return &regie.Review{}
 }
 
 // denial reads "n", "N" and "n: reason".

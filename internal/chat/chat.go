@@ -34,8 +34,8 @@ type Config struct {
 	Continue string
 }
 
-// settle is how long nothing may happen before the prompt is shown.
-const settle = 30 * time.Millisecond
+// Moment is how long nothing may happen before the person is asked: what just happened stands above the prompt, not behind it.
+const Moment = 30 * time.Millisecond
 
 // Chat is a conversation in plain lines (spec 10.1).
 type Chat struct {
@@ -64,7 +64,7 @@ type Result struct {
 func New(c Config) *Chat {
 	chat := &Chat{Config: c, stream: &Stream{Out: c.Out, Err: c.Err, Text: c.Text}, session: regie.NewID(), state: regie.SessionIdle}
 	chat.asker = &Asker{
-		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now}, Next: chat.next,
+		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now, Inside: true}, Next: chat.next, Settle: chat.settle,
 		Edit: func(ctx context.Context, path string) error {
 			defer c.Input.Pause()()
 			err := c.Editor(ctx, path)
@@ -121,7 +121,7 @@ func (c *Chat) step(ctx context.Context) error {
 	}
 	var settled <-chan time.Time
 	if c.Terminal && !c.busy() && !c.prompted { // what follows an end at once, such as the round of a queued message, comes first
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(Moment)
 		defer timer.Stop()
 		settled = timer.C
 	}
@@ -175,6 +175,28 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 			if err := c.signal(ctx, s, false); err != nil {
 				return "", err
 			}
+		}
+	}
+}
+
+// settle is Asker's: it shows what has happened until nothing has for a moment.
+func (c *Chat) settle(ctx context.Context) error {
+	for {
+		timer := time.NewTimer(Moment)
+		select {
+		case <-timer.C:
+			return nil
+		case item := <-c.items():
+			timer.Stop()
+			if c.see(item); !waiting(c.state) {
+				return ErrMoved
+			}
+		case err := <-c.ended():
+			timer.Stop()
+			return err
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
 		}
 	}
 }

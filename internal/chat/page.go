@@ -24,6 +24,8 @@ type Page struct {
 	Now  func() time.Time
 	// Everywhere says that several workspaces are shown, each by its name.
 	Everywhere bool
+	// Inside says that the reader knows the session: it is theirs.
+	Inside bool
 
 	err error
 }
@@ -132,6 +134,9 @@ func (p *Page) QuestionHead(q *regie.Question) {
 
 func (p *Page) head(made time.Time, state, workspace, name string, session, round regie.ID) string {
 	parts := []string{p.Text.T("%s ago", p.span(p.Now().Sub(made))), state}
+	if p.Inside {
+		return state
+	}
 	if p.Everywhere {
 		parts = append(parts, plain.Line(workspace))
 	}

@@ -11,6 +11,9 @@ import (
 
 // question puts one question to the person until they have answered or put it off.
 func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
+	if err := a.Settle(ctx); err != nil {
+		return err
+	}
 	a.Page.QuestionHead(asked)
 	a.Page.Question(asked)
 	if err := a.Page.Err(); err != nil {

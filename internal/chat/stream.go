@@ -18,11 +18,14 @@ type Stream struct {
 	Out, Err io.Writer // the replies; all else
 	Text     *text.Printer
 
-	open   io.Writer // where a line was begun and not ended
-	reply  place  // whose text is being written
-	told   place  // the last reply that was written whole
-	shown  string // what was written of it
-	own    map[regie.ID]bool
+	open    io.Writer // where a line was begun and not ended
+	reply   place     // whose text is being written
+	shown   string    // what was written of it
+	told    place     // the last reply that was written whole
+	batch   place     // a reply whose calls have not all their results
+	running regie.ID
+	held    []*dispatch.Delta // of what the events have not reached yet
+	own     map[regie.ID]bool
 }
 
 // place is a reply's place: its round and exchange.
@@ -76,6 +79,7 @@ func (s *Stream) write(content string) {
 
 // Item writes one item.
 func (s *Stream) Item(item dispatch.Item) {
+	defer s.release()
 	if item.Delta != nil {
 		s.delta(item.Delta)
 	}
@@ -104,28 +108,44 @@ func (s *Stream) Item(item dispatch.Item) {
 	}
 }
 
-// delta writes a piece of a reply. One that comes behind its message, or in the middle of another's, is dropped: the message has it.
+// delta writes a piece of a reply. Deltas overtake events, because they are not stored: what belongs behind an event that has not come
+// yet is held back. One that comes behind its message is dropped: the message has it.
 func (s *Stream) delta(d *dispatch.Delta) {
 	at := place{d.RoundID, d.Exchange}
-	if d.Content == "" || at == s.told {
+	switch {
+	case d.Content == "" || at == s.told:
+		return
+	case s.early(at):
+		s.held = append(s.held, d)
 		return
 	}
-	if at != s.reply {
-		s.reply, s.shown = at, ""
-	}
-	if s.shown == "" {
+	if s.reply, s.shown = at, s.shown+d.Content; s.shown == d.Content {
 		s.fresh()
 	}
-	s.shown += d.Content
 	s.write(d.Content)
+}
+
+// early reports whether the events have not reached a reply yet: its round has not begun, an earlier reply is not whole, or its calls
+// have not all their results.
+func (s *Stream) early(at place) bool {
+	return !s.running.IsZero() && s.running != at.round || s.reply != place{} && s.reply != at || s.batch != place{} && s.batch.round == at.round
+}
+
+// release writes what was held back, as far as the events have come.
+func (s *Stream) release() {
+	held := s.held
+	s.held = nil
+	for _, d := range held {
+		s.delta(d)
+	}
 }
 
 // message writes what of a message was not seen yet.
 func (s *Stream) message(m *regie.Message) {
+	at := place{m.RoundID, m.Exchange}
 	switch {
 	case m.AI != nil:
-		at, whole := place{m.RoundID, m.Exchange}, m.AI.Text()
-		shown := s.shown
+		whole, shown := m.AI.Text(), s.shown
 		if at != s.reply {
 			shown = ""
 		}
@@ -137,21 +157,35 @@ func (s *Stream) message(m *regie.Message) {
 		s.write(rest)
 		s.fresh()
 		s.told, s.reply, s.shown = at, place{}, ""
+		if len(m.CallIDs()) > 0 {
+			s.batch = at
+		}
+	case m.System != nil && at == s.batch:
+		s.batch = place{}
 	case m.Sender == regie.SenderUser && m.Text != "" && !m.ExcludeFromPrompt && !s.own[m.ID]:
 		s.Note("› " + strings.ReplaceAll(m.Text, "\n", "\n  "))
 	}
 }
 
-// round says how a round ended that has no answer.
+// round notes which round runs, and says how one ended that has no answer.
 func (s *Stream) round(event *regie.Event) {
 	var body struct {
-		State regie.RoundState `json:"state"`
-		End   regie.RoundEnd   `json:"end_reason"`
-		Note  string           `json:"end_note"`
+		RoundID regie.ID          `json:"round_id"`
+		State   regie.RoundState  `json:"state"`
+		Stop    regie.StopRequest `json:"stop_request"`
+		End     regie.RoundEnd    `json:"end_reason"`
+		Note    string            `json:"end_note"`
 	}
-	if json.Unmarshal(event.Body, &body) != nil || body.State != regie.RoundEnded {
+	if json.Unmarshal(event.Body, &body) != nil {
 		return
 	}
+	if body.State != regie.RoundEnded {
+		if body.Stop == "" {
+			s.running = body.RoundID
+		}
+		return
+	}
+	s.reply, s.shown, s.batch = place{}, "", place{}
 	switch body.End {
 	case regie.EndAnswered, regie.EndCompleted:
 	case regie.EndInterrupted:
