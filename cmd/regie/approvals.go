@@ -46,7 +46,7 @@ func (c *command) approvalsCommand() *cobra.Command {
 }
 
 // inbox reads what waits and prints it.
-func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(*app.Conn, string) (store.Inbox, error), print func(*chat.Page, store.Inbox)) error {
+func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(*app.Conn, string) (store.Inbox, error), show func(*chat.Page, store.Inbox)) error {
 	root, _, err := c.workspace(true)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(
 		return writeJSON(c.stdout, inbox)
 	}
 	page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now, Everywhere: everywhere}
-	print(page, inbox)
+	show(page, inbox)
 	return page.Err()
 }
 

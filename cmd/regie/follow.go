@@ -91,7 +91,7 @@ func (w *follower) watch(ctx context.Context) (outcome, err error) {
 			}
 		case s := <-w.signals:
 			if err := w.signal(ctx, s); err != nil {
-				return err, nil //nolint:nilerr // the exit is what came of it
+				return w.finishOr(ctx, err)
 			}
 		}
 	}

@@ -321,7 +321,6 @@ func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error
 	if err != nil {
 		return c.refused(ctx, err)
 	}
-	c.stream.Own(run.MessageID)
 	switch {
 	case run.Answered:
 		c.stream.Note(c.Text.T("taken as the answer"))
@@ -329,7 +328,8 @@ func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error
 		c.stream.Note(c.Text.T("the agent gets it with its next step"))
 	case run.Pending:
 		c.stream.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
-	default:
+	default: // a message that had to wait is shown when its turn comes
+		c.stream.Own(run.MessageID)
 		c.round, c.last, c.state = run.RoundID, run.RoundID, regie.SessionActive
 	}
 	if c.feed == nil {

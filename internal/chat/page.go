@@ -183,7 +183,8 @@ func (p *Page) Review(number int, review *regie.Review) {
 
 // decision says in words what was decided.
 func (p *Page) decision(d *regie.Decision) string {
-	by, said := plain.Line(d.By), ""
+	by := plain.Line(d.By)
+	var said string
 	switch d.Answer {
 	case regie.AnswerAllow:
 		said = p.Text.T("%s allowed it once", by)

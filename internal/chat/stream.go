@@ -93,10 +93,8 @@ func (s *Stream) Item(item dispatch.Item) {
 			s.message(&m)
 		}
 	case regie.EventStreamReset:
-		if s.shown != "" {
+		if s.shown != "" { // else nobody has seen anything of it (decision 53)
 			s.Note(s.Text.T("… the model is asked again; what it said above does not count"))
-		} else {
-			s.Note("  " + s.Text.T("the model is asked again"))
 		}
 		s.shown = ""
 	case regie.EventToolResult:
