@@ -357,3 +357,20 @@ func TestRunAsks(t *testing.T) {
 	c.expect("interrupting")
 	c.ends(exitInterrupted)
 }
+
+// TestApproveWithoutModel answers where the run's model is not configured: the answer is kept, and the next command that has the model
+// goes on.
+func TestApproveWithoutModel(t *testing.T) {
+	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
+	c := s.regie("run", "--on-approval", "park", "write a file")
+	c.ends(exitParked)
+	id := regexp.MustCompile(`run ([0-9a-f-]{36}) in`).FindStringSubmatch(c.all())
+	c = terminal(t, filepath.Join(s.dir, "work"), s.env[:1], "approve", "last")
+	c.expect("the answer is stored, but the run does not go on here")
+	c.ends(exitNoModel)
+	s.holds("a.txt", "")
+	c = s.regie("run", "--resume", id[1])
+	c.expect("Written.")
+	c.ends(0)
+	s.holds("a.txt", "one\n")
+}

@@ -178,8 +178,17 @@ func TestChoose(t *testing.T) {
 		numbers string
 		want    string
 	}{
-		{one, "2", "green"}, {one, "1,2", ""}, {one, "0", ""}, {one, "4", ""}, {one, "", ""}, {one, "1,1", "red"}, {one, "99999999999999999999", ""},
-		{many, "1, 3", "red blue"}, {many, "3 3 2", "blue green"}, {many, "1,4", ""}, {many, ",", ""},
+		{one, "2", "green"},
+		{one, "1,2", ""},
+		{one, "0", ""},
+		{one, "4", ""},
+		{one, "", ""},
+		{one, "1,1", "red"},
+		{one, "99999999999999999999", ""},
+		{many, "1, 3", "red blue"},
+		{many, "3 3 2", "blue green"},
+		{many, "1,4", ""},
+		{many, ",", ""},
 	} {
 		reply, err := Choose(c.module, c.numbers)
 		if got := strings.Join(reply.Choices, " "); (err == nil) != (c.want != "") || err == nil && got != c.want || err != nil && regie.CodeOf(err) != regie.CodeBadRequest {
