@@ -10,107 +10,257 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
-// follower watches one round until it ends or is paused, and shows what happens.
+// follower watches one round until it ends, is paused or waits for a person whom nobody can ask, and shows what happens.
 type follower struct {
 	*command
 	control *app.Conn
 	json    bool
 	round   regie.ID
 	session regie.ID
-	// paused and ended are set by the events of the log.
-	paused, ended bool
-	tools         map[regie.ID]string
+	after   int64 // the last event that was seen
+	// paused, waits and ended are what the events say of the session.
+	paused, waits, ended bool
+	timedOut             bool
+	noted                bool // a line was written since this was last unset
+	deadline             <-chan time.Time
+	signals              <-chan os.Signal
+	// asker puts what is waited for to the person; nil where nobody can be asked.
+	asker *chat.Asker
+	input *chat.Input
+	feed  *chat.Feed
 }
 
 // follow starts or resumes a round and follows it. The returned exit says how it went.
 func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, request dispatch.RunRequest, signals <-chan os.Signal) (outcome, err error) {
-	w := &follower{command: c, control: control, json: f.json, tools: map[regie.ID]string{}}
-	after, err := w.begin(ctx, f, request)
-	if err != nil {
+	w := &follower{command: c, control: control, json: f.json, signals: signals}
+	if f.asks {
+		w.asks()
+	}
+	if err := w.begin(ctx, f, request); err != nil {
 		return nil, err
 	}
-	if w.ended {
-		return w.finish(ctx, false)
-	}
-	var deadline <-chan time.Time
 	if !f.deadline.IsZero() {
 		timer := time.NewTimer(time.Until(f.deadline))
 		defer timer.Stop()
-		deadline = timer.C
+		w.deadline = timer.C
 	}
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	seen := make(chan error, 1)
-	go func() { seen <- control.Events(watching, w.session, after, w.item) }()
-	timedOut := false
-	for {
-		select {
-		case err := <-seen:
-			if !errors.Is(err, errStopFollowing) {
-				return nil, err
-			}
-			return w.finish(ctx, timedOut)
-		case <-deadline:
-			timedOut = true
-			if err := control.Pause(ctx, w.round); err != nil {
-				return nil, err
-			}
-		case s := <-signals:
-			if s != os.Interrupt { // a plain end: the run stays as it is stored and can be resumed
-				fmt.Fprintln(c.stderr, c.text.T("left as it is; go on with: regie run --resume %s", w.round))
-				return exit{exitInterrupted}, nil
-			}
-			fmt.Fprintln(c.stderr, c.text.T("interrupting… (once more to leave at once)"))
-			if err := control.Interrupt(ctx, w.round); err != nil {
-				return nil, err
-			}
-		}
+	return w.watch(ctx)
+}
+
+// asks makes the follower put to the person what the run waits for.
+func (w *follower) asks() {
+	editor := chat.Command(chat.EditorLine(os.Getenv))
+	w.asker = &chat.Asker{
+		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now, Inside: true}, Next: w.next, Settle: w.quiet,
+		Edit: func(ctx context.Context, path string) error {
+			defer w.input.Pause()()
+			return editor(ctx, path)
+		},
 	}
 }
 
-// begin submits the request, or takes a round up, and returns from where to follow.
-func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRequest) (after int64, err error) {
+// watch follows the round to its end, or until it is paused or waits, and says how it went.
+func (w *follower) watch(ctx context.Context) (outcome, err error) {
+	if w.ended {
+		return w.finish(ctx)
+	}
+	w.feed = chat.Follow(ctx, w.control, w.session, w.after)
+	defer func() { w.feed.Stop() }()
+	for !w.ended && !w.paused {
+		if w.waits {
+			if left, err := w.wait(ctx); left || err != nil {
+				return w.finishOr(ctx, err)
+			}
+			continue
+		}
+		select {
+		case item := <-w.feed.Items:
+			if err := w.item(item); err != nil {
+				return nil, err
+			}
+		case err := <-w.feed.Ended:
+			return nil, err
+		case <-w.deadline:
+			if err := w.timeUp(ctx); err != nil {
+				return nil, err
+			}
+		case s := <-w.signals:
+			if err := w.signal(ctx, s); err != nil {
+				return w.finishOr(ctx, err)
+			}
+		}
+	}
+	return w.finish(ctx)
+}
+
+// wait is reached when the session waits for a person. It asks them, or reports that the run is left waiting.
+func (w *follower) wait(ctx context.Context) (left bool, err error) {
+	w.waits = false
+	if err := w.settle(ctx); err != nil {
+		return false, err
+	}
+	round, err := w.control.Get(ctx, w.round)
+	if err != nil || round.Round.State != regie.RoundWaiting { // answered already, by somebody else
+		return false, err
+	}
+	if w.asker == nil {
+		return true, nil
+	}
+	if w.input == nil {
+		if w.input, err = chat.NewInput(w.stdin, true); err != nil {
+			return false, err
+		}
+	}
+	w.waits = true // until an event says otherwise: see next
+	later, err := w.asker.Ask(ctx, w.session)
+	w.waits = false
+	switch {
+	case errors.Is(err, chat.ErrMoved):
+		return false, nil
+	case errors.Is(err, chat.ErrLeave):
+		return true, nil
+	}
+	return later > 0, err
+}
+
+// next shows a prompt and waits for the person's line, while the events, the clock and the signals go on.
+func (w *follower) next(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(w.stderr, prompt)
+	for w.waits {
+		if w.noted { // behind the prompt
+			fmt.Fprint(w.stderr, prompt)
+			w.noted = false
+		}
+		select {
+		case line, ok := <-w.input.Lines():
+			if !ok {
+				return "", chat.ErrLeave
+			}
+			return line, nil
+		case item := <-w.feed.Items:
+			if err := w.item(item); err != nil {
+				return "", err
+			}
+		case err := <-w.feed.Ended:
+			return "", err
+		case <-w.deadline:
+			if err := w.timeUp(ctx); err != nil {
+				return "", err
+			}
+		case s := <-w.signals:
+			if err := w.signal(ctx, s); err != nil {
+				return "", err
+			}
+		}
+	}
+	fmt.Fprintln(w.stderr)
+	return "", chat.ErrMoved
+}
+
+// quiet shows what has happened until nothing has for a moment.
+func (w *follower) quiet(context.Context) error {
+	for w.waits {
+		timer := time.NewTimer(chat.Moment)
+		select {
+		case <-timer.C:
+			w.noted = false
+			return nil
+		case item := <-w.feed.Items:
+			timer.Stop()
+			if err := w.item(item); err != nil {
+				return err
+			}
+		case err := <-w.feed.Ended:
+			timer.Stop()
+			return err
+		}
+	}
+	return chat.ErrMoved
+}
+
+func (w *follower) timeUp(ctx context.Context) error {
+	w.timedOut, w.deadline = true, nil
+	return w.control.Pause(ctx, w.round)
+}
+
+// signal obeys the person's first signal; the second ends the process.
+func (w *follower) signal(ctx context.Context, s os.Signal) error {
+	if s != os.Interrupt { // a plain end: the run stays as it is stored and can be resumed
+		fmt.Fprintln(w.stderr, w.text.T("left as it is; go on with: regie run --resume %s", w.round))
+		return exit{exitInterrupted}
+	}
+	fmt.Fprintln(w.stderr, w.text.T("interrupting… (once more to leave at once)"))
+	return w.control.Interrupt(ctx, w.round)
+}
+
+// settle lets go of a round that runs here: what was asked of it is obeyed.
+func (w *follower) settle(ctx context.Context) error {
+	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	_ = w.control.Wait(obeyed, w.round) // why it stopped stands in the round
+	return ctx.Err()
+}
+
+func (w *follower) finishOr(ctx context.Context, err error) (outcome, failed error) {
+	if err != nil {
+		if _, left := errors.AsType[exit](err); left {
+			return err, nil
+		}
+		return nil, err
+	}
+	return w.finish(ctx)
+}
+
+// begin submits the request, or takes a round up.
+func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
 	if f.resume == "" {
 		run, err := w.control.Submit(ctx, request)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		w.round, w.session = run.RoundID, run.SessionID
 		w.note(w.text.T("run %s in %s", run.RoundID, request.Root))
-		return 0, nil
+		return nil
 	}
+	var err error
 	if w.round, err = regie.ParseID(f.resume); err != nil {
-		return 0, err
+		return err
 	}
 	view, err := w.control.Get(ctx, w.round)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	w.session = view.Session.ID
+	w.session, w.after = view.Session.ID, view.Head
 	w.ended = view.Round.State == regie.RoundEnded
 	if w.ended {
 		w.note(w.text.T("run %s has ended already", w.round))
-		return view.Head, nil
+		return nil
 	}
 	w.note(w.text.T("going on with run %s", w.round))
-	return view.Head, w.control.Resume(ctx, w.round)
+	if err := w.control.Resume(ctx, w.round); err != nil {
+		return err
+	}
+	w.waits = view.Round.State == regie.RoundWaiting
+	return nil
 }
 
 func (w *follower) note(line string) {
+	w.noted = true
 	fmt.Fprintln(w.stderr, plain.Strip(line))
 }
 
-// item shows one event. It returns errStopFollowing at the end of the round.
+// item shows one event and notes what it says of the session.
 func (w *follower) item(item dispatch.Item) error {
 	if item.Event == nil {
 		return nil
 	}
 	event := item.Event
+	w.after = event.Seq
 	if w.json {
 		line, err := json.Marshal(event)
 		if err != nil {
@@ -120,25 +270,23 @@ func (w *follower) item(item dispatch.Item) error {
 			return err
 		}
 	}
+	var body struct {
+		RoundID regie.ID `json:"round_id"`
+		State   string   `json:"state"`
+	}
+	if err := json.Unmarshal(event.Body, &body); err != nil {
+		return nil //nolint:nilerr // a body that was erased says nothing
+	}
 	switch event.Type {
 	case regie.EventRound:
-		var body struct {
-			RoundID regie.ID         `json:"round_id"`
-			State   regie.RoundState `json:"state"`
-		}
-		if json.Unmarshal(event.Body, &body) == nil && body.RoundID == w.round && body.State == regie.RoundEnded {
-			w.ended = true
-			return errStopFollowing
+		if body.RoundID == w.round && body.State == string(regie.RoundEnded) {
+			w.ended, w.waits = true, false
 		}
 	case regie.EventSessionState:
-		var body struct {
-			State regie.SessionState `json:"state"`
-		}
-		if json.Unmarshal(event.Body, &body) == nil && body.State == regie.SessionPaused {
-			w.paused = true
-			return errStopFollowing
-		}
-	case regie.EventMessage, regie.EventToolCall, regie.EventToolResult, regie.EventStreamReset:
+		state := regie.SessionState(body.State)
+		w.paused = state == regie.SessionPaused
+		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
+	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
 		w.progress(event)
 	}
 	return nil
@@ -153,118 +301,10 @@ func (w *follower) progress(event *regie.Event) {
 			w.note("  " + m.AI.Text())
 		}
 	case regie.EventToolResult:
-		var body struct {
-			Tool       string           `json:"tool"`
-			State      regie.CallState  `json:"state"`
-			Code       regie.NotRunCode `json:"code"`
-			Error      regie.Code       `json:"error"`
-			Recovered  bool             `json:"recovered"`
-			DurationUS int64            `json:"duration_us"`
+		if line := chat.ToolLine(w.text, event); line != "" {
+			w.note(line)
 		}
-		if json.Unmarshal(event.Body, &body) != nil {
-			return
-		}
-		mark, why := "✓", ""
-		switch {
-		case body.State != regie.CallSucceeded && body.Code != "":
-			mark, why = "–", " "+string(body.Code)
-		case body.State != regie.CallSucceeded:
-			mark, why = "✗", " "+string(body.Error)
-		case body.Recovered:
-			why = " " + w.text.T("(recovered after the crash)")
-		}
-		w.note(fmt.Sprintf("  %s %s %s%s", mark, body.Tool, milliseconds(body.DurationUS), why))
 	case regie.EventStreamReset:
 		w.note("  " + w.text.T("the model is asked again"))
 	}
-}
-
-// finish shows the answer and says how the run went.
-func (w *follower) finish(ctx context.Context, timedOut bool) (error, error) {
-	view, err := w.settled(ctx)
-	if err != nil {
-		return nil, err
-	}
-	code, why := w.verdict(view, timedOut)
-	if w.json {
-		line, err := json.Marshal(struct {
-			Type    string         `json:"type"`
-			RoundID regie.ID       `json:"round_id"`
-			State   string         `json:"state"`
-			End     regie.RoundEnd `json:"end_reason,omitempty"`
-			Answer  string         `json:"answer"`
-			Exit    int            `json:"exit_code"`
-		}{"result", w.round, string(view.Round.State), view.Round.End, answer(view), code})
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(w.stdout, "%s\n", line)
-	} else if text := answer(view); text != "" {
-		fmt.Fprintln(w.stdout, plain.Strip(text))
-	}
-	if why != "" {
-		w.note(why)
-	}
-	if code == exitDone {
-		return nil, nil
-	}
-	return exit{code}, nil
-}
-
-// settled returns the round as it stands once what was asked of it has been obeyed: an answer that comes with the pause still counts.
-func (w *follower) settled(ctx context.Context) (store.RoundView, error) {
-	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
-	defer stop()
-	_ = w.control.Wait(obeyed, w.round) // why it stopped stands in the round
-	return w.control.Get(ctx, w.round)
-}
-
-// verdict is the exit code of spec 10.1, and what is said about it.
-func (w *follower) verdict(view store.RoundView, timedOut bool) (int, string) {
-	denied, unknown := 0, 0
-	for _, exchange := range view.Exchanges {
-		for i := range exchange.Calls {
-			switch {
-			case exchange.Calls[i].NotRun == regie.NotRunDenied:
-				denied++
-			case exchange.Calls[i].State == regie.CallUnknown:
-				unknown++
-			}
-		}
-	}
-	switch {
-	case view.Round.State != regie.RoundEnded && timedOut:
-		return exitTimeout, w.text.T("time is up; the run is paused. Go on with: regie run --resume %s", w.round)
-	case view.Round.State != regie.RoundEnded:
-		return exitParked, w.text.T("the run is paused. Go on with: regie run --resume %s", w.round)
-	}
-	switch view.Round.End {
-	case regie.EndAnswered, regie.EndCompleted:
-		switch {
-		case denied > 0:
-			return exitDenied, w.text.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", denied, w.round)
-		case unknown > 0:
-			return exitError, w.text.T("the outcome of %d action(s) is not known; see: regie runs show %s", unknown, w.round)
-		}
-		return exitDone, ""
-	case regie.EndDenied:
-		return exitDenied, w.text.T("the run ended: %s", view.Round.EndNote)
-	case regie.EndLimit, regie.EndEarlyStop:
-		return exitLimit, w.text.T("the run ended: %s", view.Round.EndNote)
-	case regie.EndInterrupted, regie.EndStopped:
-		return exitInterrupted, w.text.T("interrupted; see: regie runs show %s", w.round)
-	default:
-		return exitError, w.text.T("the run ended: %s", view.Round.EndNote)
-	}
-}
-
-// answer is the text of the reply that ended the round.
-func answer(view store.RoundView) string {
-	for i := len(view.Exchanges) - 1; i >= 0; i-- {
-		exchange := &view.Exchanges[i]
-		if exchange.Reply != nil && exchange.Reply.AI != nil && len(exchange.Calls) == 0 {
-			return exchange.Reply.AI.Text()
-		}
-	}
-	return ""
 }

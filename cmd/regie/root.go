@@ -96,7 +96,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return regie.Errorf(codeUsage, "%v (see --help)", err)
 	})
-	root.AddCommand(c.runCommand(), c.runsCommand(), c.demoCommand())
+	root.AddCommand(c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.runsCommand(), c.demoCommand())
 	return root
 }
 

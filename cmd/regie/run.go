@@ -32,6 +32,7 @@ type runFlags struct {
 	here       bool
 	limits     regie.Limits
 	deadline   time.Time // of --timeout; zero without one
+	asks       bool      // a person is asked at once what the run would wait for
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (c *command) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: `run "…"`, Args: usage(cobra.MaximumNArgs(1)),
 		Short: c.text.T("Give an agent one job in this directory and wait for the answer"),
-		Long:  c.text.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
+		Long:  c.text.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), f, args, cmd.Flags().Changed)
 		},
@@ -50,19 +51,28 @@ func (c *command) runCommand() *cobra.Command {
 	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
-	flags.StringVar(&f.onApproval, "on-approval", string(approval.DenyAndGoOn), c.text.T("what happens with any other action: deny (the agent is told) or fail (the run ends)"))
+	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
 	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
 	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
+	c.modelFlags(cmd)
+	return cmd
+}
+
+// modelFlags are the flags of every command that goes on with a run.
+func (c *command) modelFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&c.flags.Provider, "provider", "", c.text.T("openai (any compatible server), demo or replay (REGIE_PROVIDER)"))
 	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
 	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model (REGIE_MODEL)"))
 	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
 	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model says into this file (REGIE_RECORD)"))
-	return cmd
 }
 
 func (c *command) run(ctx context.Context, f runFlags, args []string, changed func(flag string) bool) error {
 	if err := f.validate(args, changed); err != nil {
+		return err
+	}
+	if err := f.ask(attended(c.stdin, c.stderr)); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -113,6 +123,23 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	return nil
 }
 
+// onAsk is the word of --on-approval for asking at the terminal. It is the surface's own: the run itself waits.
+const onAsk = "ask"
+
+// ask settles what happens with what needs an approval, or an answer.
+func (f *runFlags) ask(attended bool) error {
+	attended = attended && !f.json
+	switch {
+	case f.onApproval == onAsk && !attended:
+		return regie.Errorf(codeUsage, "--on-approval ask needs a terminal and no --json: use park, deny or fail")
+	case f.onApproval == onAsk, f.onApproval == "" && attended:
+		f.asks, f.onApproval = true, string(approval.Park)
+	case f.onApproval == "":
+		f.onApproval = string(approval.Park)
+	}
+	return nil
+}
+
 // timed bounds a context by --timeout.
 func (f *runFlags) timed(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.deadline.IsZero() {
@@ -157,26 +184,38 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval)}
+	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks}
+	request, err := c.start(f.here, f.agent, policy)
+	request.Text, request.Limits = job, f.limits
+	return request, err
+}
+
+// start is what a message to an agent in this directory is sent with.
+func (c *command) start(here bool, agent string, policy approval.Policy) (dispatch.RunRequest, error) {
 	if err := policy.Validate(); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return dispatch.RunRequest{}, regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
-	}
-	root, foundBy, err := workspace.Detect(dir, os.Getenv("HOME"), f.here)
+	root, foundBy, err := c.workspace(here)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
 	request := dispatch.RunRequest{
-		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Text: job, Agent: f.agent,
-		Provider: c.config.Provider, Model: c.config.Model, Policy: policy, Limits: f.limits,
+		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
+		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,
 	}
 	if c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
 		request.Settings = c.config.Fingerprint()
 	}
 	return request, nil
+}
+
+// workspace is that of the current directory; here takes the home directory or / too.
+func (c *command) workspace(here bool) (root, foundBy string, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+	}
+	return workspace.Detect(dir, os.Getenv("HOME"), here)
 }
 
 // awaitJob waits for the job no longer than the timeout. What reads standard input then is left behind: the process ends.
@@ -223,5 +262,3 @@ func (c *command) job(args []string) (string, error) {
 	}
 	return job, nil
 }
-
-var errStopFollowing = errors.New("enough was seen")

@@ -23,7 +23,7 @@ func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 
 // Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored.
 func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	if l.readOnly {
+	if l.readOnly && !l.storeOnly {
 		return store.Resolved{}, errRunsNothing
 	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
@@ -53,7 +53,7 @@ func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Re
 			return store.Resolved{}, err
 		}
 	}
-	return l.dispatcher.Decide(ctx, stored, in.StoreOnly)
+	return l.dispatcher.Decide(ctx, stored, in.StoreOnly || l.storeOnly)
 }
 
 func author(by string) string {
@@ -159,7 +159,7 @@ func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Re
 
 // answer stores an answer; clientID is that of the message which it came as, so that the message is known when it is repeated.
 func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
-	if l.readOnly {
+	if l.readOnly && !l.storeOnly {
 		return store.Resolved{}, errRunsNothing
 	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
@@ -182,7 +182,7 @@ func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID 
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: text,
 			ExcludeFromPrompt: true,
 		},
-	}, in.StoreOnly)
+	}, in.StoreOnly || l.storeOnly)
 }
 
 // Resolve implements dispatch.Control.

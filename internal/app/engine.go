@@ -39,6 +39,8 @@ type Options struct {
 	ApprovalTTL, QuestionTTL time.Duration
 	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store beside it, and make nothing.
 	ReadOnly bool
+	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for the next engine (decision 1).
+	StoreOnly bool
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 }
@@ -104,7 +106,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err := e.wire(store, hub, o); err != nil {
 		return err
 	}
-	if o.ReadOnly { // it was only to migrate
+	if e.readOnly { // it was only to migrate, or to store
 		return nil
 	}
 	resumed, err := e.dispatcher.Start(ctx)
@@ -126,7 +128,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.Limits == (regie.Limits{}) {
 		o.Limits = engine.DefaultLimits(regie.SessionChat)
 	}
-	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly, limits: o.Limits}
+	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits}
 	builtin, err := files.Tools()
 	if err != nil {
 		return err

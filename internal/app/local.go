@@ -30,7 +30,8 @@ type local struct {
 	dispatcher *dispatch.Dispatcher
 	registry   *tool.Registry
 	config     config.Config
-	readOnly   bool
+	readOnly   bool // runs nothing
+	storeOnly  bool // but takes answers
 	limits     regie.Limits
 	models     func(name string) (provider.Provider, error)
 

@@ -14,13 +14,14 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/app", "internal/config", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", everything}, "harness around the whole program"},
 	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", everything}, "the only importer of everything"},
 
 	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
+	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
 	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{

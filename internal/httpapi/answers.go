@@ -27,7 +27,7 @@ func (s *server) sessionWord(w http.ResponseWriter, r *http.Request) {
 // inbox lists what waits for people.
 func (s *server) inbox(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	filter := store.InboxFilter{Root: query.Get("root")}
+	filter := store.InboxFilter{Root: query.Get("root"), Short: query.Get("short")}
 	var err error
 	if text := query.Get("session"); text != "" {
 		filter.SessionID, err = regie.ParseID(text)

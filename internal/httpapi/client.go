@@ -73,6 +73,9 @@ func (c *Client) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inb
 	if !filter.ID.IsZero() {
 		query.Set("id", filter.ID.String())
 	}
+	if filter.Short != "" {
+		query.Set("short", filter.Short)
+	}
 	var inbox store.Inbox
 	err := c.call(ctx, http.MethodGet, "/api/v1/inbox?"+query.Encode(), nil, &inbox)
 	return inbox, err

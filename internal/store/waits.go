@@ -66,6 +66,9 @@ type InboxFilter struct {
 	Root      string   // of the workspace; empty for all
 	SessionID regie.ID // zero for all
 	ID        regie.ID // of one approval or question, in whatever state; zero for all that are open
+	// Short is the end of an id, or its beginning from eight digits on, as people type it: without hyphens. It selects in whatever
+	// state, like ID; empty for all that are open.
+	Short string
 }
 
 // Inbox is what waits for people (spec 4.4).

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,9 +13,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Inbox returns what waits for people, oldest first (spec 4.4), or one approval or question in whatever state.
+// Inbox returns what waits for people, oldest first (spec 4.4), or what an id or a part of one names, in whatever state. It returns
+// CodeBadID for a part that no id has.
 func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
 	inbox := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
+	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
+		return inbox, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	}
 	err := s.snapshot(ctx, func(q querier) error {
 		var err error
 		if inbox.Approvals, err = readApprovals(ctx, q, filter); err != nil {
@@ -32,12 +37,18 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 }
 
 // filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all that are open.
-func filterArgs(f store.InboxFilter) []any { return []any{f.ID, f.SessionID, f.Root} }
+func filterArgs(f store.InboxFilter) []any { return []any{f.ID, f.SessionID, f.Root, f.Short} }
+
+// named selects the rows whose id is the filter's or has its part, and otherwise those that are open.
+func named(id, state string) string {
+	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR hex(" + id + ") LIKE '%' || ?4 OR length(?4) >= 8 AND hex(" + id + ") LIKE ?4 || '%')" +
+		" AND (?1 IS NOT NULL OR ?4 <> '' OR " + state + " = 'OPEN')"
+}
 
 func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Approval, error) {
 	rows, err := q.QueryContext(ctx, `SELECT a.id, s.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, w.name, s.agent, s.name
 		FROM approvals a JOIN sessions s ON s.n = a.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE (a.id = ?1 OR ?1 IS NULL) AND (?1 IS NOT NULL OR a.state = 'OPEN') AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
+		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
 		ORDER BY a.created_at, a.id`, filterArgs(filter)...)
 	if err != nil {
 		return nil, err
@@ -100,7 +111,7 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Question, error) {
 	rows, err := q.QueryContext(ctx, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution, t.resolved_at
 		FROM questions u JOIN waits t ON t.id = u.wait_id JOIN sessions s ON s.n = t.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE (t.id = ?1 OR ?1 IS NULL) AND (?1 IS NOT NULL OR t.state = 'OPEN') AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
+		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
 		ORDER BY t.created_at, t.id`, filterArgs(filter)...)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,313 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// The errors that end asking, beside those of Control.
+var (
+	// ErrMoved says that the session waits no more: somebody answered elsewhere, it was stopped, or time was up.
+	ErrMoved = errors.New("what was asked is settled")
+	// ErrLeave says that the person has gone: the input ended.
+	ErrLeave = errors.New("the person left")
+)
+
+// Asker puts to the person at the terminal what a session waits for, and stores each answer as it is given (spec 4.4, 4.5): what was
+// answered before a crash stays answered.
+type Asker struct {
+	Control dispatch.Control
+	Page    *Page
+	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the session waits no more, ErrLeave at the
+	// end of the input.
+	Next func(ctx context.Context, prompt string) (string, error)
+	// Settle shows what has happened, so that it stands above what is asked next; errors are those of Next.
+	Settle func(ctx context.Context) error
+	// Edit is the person's editor.
+	Edit Editor
+
+	later map[regie.ID]bool
+}
+
+// Ask puts everything that is open in a session to the person, once, except what they put off before. It returns how much of it they
+// put off now or before; errors are those of Next and of Control.
+func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error) {
+	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
+	if err != nil {
+		return 0, err
+	}
+	if a.later == nil {
+		a.later = map[regie.ID]bool{}
+	}
+	for i := range inbox.Approvals {
+		asked := &inbox.Approvals[i]
+		if !a.later[asked.ID] {
+			if err := a.approval(ctx, asked); err != nil {
+				return later, err
+			}
+		}
+		if a.later[asked.ID] {
+			later++
+		}
+	}
+	for i := range inbox.Questions {
+		asked := &inbox.Questions[i]
+		if !a.later[asked.ID] {
+			if err := a.question(ctx, asked); err != nil {
+				return later, err
+			}
+		}
+		if a.later[asked.ID] {
+			later++
+		}
+	}
+	return later, nil
+}
+
+// Again forgets what was put off.
+func (a *Asker) Again() { clear(a.later) }
+
+// approval puts the undecided calls of an approval to the person, one by one.
+func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
+	if err := a.Settle(ctx); err != nil {
+		return err
+	}
+	a.Page.ApprovalHead(asked)
+	for i := range asked.Reviews {
+		if asked.Reviews[i].Decision != nil {
+			continue
+		}
+		if err := a.Settle(ctx); err != nil {
+			return err
+		}
+		if len(asked.Reviews) > 1 {
+			a.Page.line(a.Page.Text.T("call %d of %d:", i+1, len(asked.Reviews)))
+		}
+		a.Page.Review(i+1, &asked.Reviews[i])
+		cut := a.Page.Diff(&asked.Reviews[i], shownLines)
+		if done, err := a.call(ctx, asked, i, cut); done || err != nil {
+			return err
+		}
+	}
+	return a.Page.Err()
+}
+
+// call puts one call to the person until they have decided, and reports whether the approval needs no more of them.
+func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool) (done bool, err error) {
+	review := &asked.Reviews[i]
+	rest := undecided(asked, i)
+	var draft []byte
+	for {
+		line, err := a.Next(ctx, a.choices(len(rest) > 1, cut))
+		if err != nil {
+			return true, err
+		}
+		decisions, word := []regie.Decision{{CallID: review.CallID}}, strings.TrimSpace(line)
+		if word == "Y" || word == "N" {
+			decisions = rest
+		}
+		reason, denied := denial(word)
+		switch {
+		case word == "y" || word == "Y":
+			answerAll(decisions, regie.AnswerAllow, "")
+		case denied:
+			answerAll(decisions, regie.AnswerDeny, reason)
+		case word == "s" || word == "a":
+			scope, ok, err := a.scope(ctx, review, word)
+			if err != nil {
+				return true, err
+			}
+			if !ok {
+				continue
+			}
+			decisions[0].Answer, decisions[0].Scope = map[string]regie.Answer{"s": regie.AnswerSession, "a": regie.AnswerAlways}[word], scope
+		case word == "e":
+			if draft, err = Edit(ctx, a.Edit, review.Arguments, draft); err != nil {
+				a.Page.line("     " + a.Page.Text.Error(err))
+				continue
+			}
+			decisions[0].Answer, decisions[0].Arguments = regie.AnswerAllow, draft
+		case word == "v":
+			a.Page.Diff(review, 0)
+			continue
+		case word == "l":
+			a.putOff(asked.ID)
+			return true, nil
+		default:
+			a.explain()
+			continue
+		}
+		decided, over, err := a.decide(ctx, asked, decisions)
+		if decided && !over && err == nil && decisions[0].Scope != nil {
+			over, err = a.covered(ctx, asked, i+1, decisions[0].Scope)
+		}
+		if decided || over || err != nil {
+			return over || len(decisions) > 1, err
+		}
+	}
+}
+
+// covered allows the calls of the batch that an answer for longer covers: it was given to be asked no more. What must be asked about in
+// spite of it stays (decision 19).
+func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
+	var decisions []regie.Decision
+	var numbers []string
+	for i := from; i < len(asked.Reviews); i++ {
+		review := &asked.Reviews[i]
+		var arguments map[string]any
+		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
+			!scope.Matches(review.Tool, regie.Hash{}, arguments) {
+			continue
+		}
+		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
+		numbers = append(numbers, strconv.Itoa(i+1))
+	}
+	if len(decisions) == 0 {
+		return false, nil
+	}
+	decided, over, err := a.decide(ctx, asked, decisions)
+	if !decided || over || err != nil {
+		return over, err
+	}
+	a.Page.line("     " + a.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
+	for i := range decisions {
+		reviewed(asked, decisions[i].CallID).Decision = &decisions[i]
+	}
+	return false, nil
+}
+
+func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
+	for i := range asked.Reviews {
+		if asked.Reviews[i].CallID == call {
+			return &asked.Reviews[i]
+		}
+	}
+	return &regie.Review{}
+}
+
+// denial reads "n", "N" and "n: reason".
+func denial(word string) (reason string, denied bool) {
+	if word == "n" || word == "N" {
+		return "", true
+	}
+	if reason, ok := strings.CutPrefix(word, "n:"); ok {
+		return strings.TrimSpace(reason), true
+	}
+	return "", false
+}
+
+// undecided are the calls of an approval from one on that nobody has decided.
+func undecided(asked *regie.Approval, from int) []regie.Decision {
+	var out []regie.Decision
+	for i := from; i < len(asked.Reviews); i++ {
+		if asked.Reviews[i].Decision == nil {
+			out = append(out, regie.Decision{CallID: asked.Reviews[i].CallID})
+		}
+	}
+	return out
+}
+
+func answerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
+	for i := range decisions {
+		decisions[i].Answer, decisions[i].Reason = answer, reason
+	}
+}
+
+// decide stores decisions. It reports whether they stand, and whether the approval is over; where neither, the person was told why and
+// is asked again.
+func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision) (decided, over bool, err error) {
+	_, err = a.Control.Decide(ctx, dispatch.DecideRequest{ApprovalID: asked.ID, Request: regie.NewID().String(), Decisions: decisions})
+	switch regie.CodeOf(err) {
+	case "":
+		return true, false, nil
+	case regie.CodeConflict: // somebody else has answered; the next call may still be open
+		a.Page.line("     " + a.Page.Text.Error(err))
+		return true, len(decisions) > 1, nil
+	case regie.CodeExpired, regie.CodeNotFound:
+		a.Page.line("     " + a.Page.Text.Error(err))
+		return false, true, nil
+	}
+	return false, false, a.told(ctx, err)
+}
+
+// told shows an error that the person can do something about; the others are returned.
+func (a *Asker) told(ctx context.Context, err error) error {
+	switch regie.CodeOf(err) {
+	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull, regie.CodeDatabaseLocked:
+		return err
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	a.Page.line("     " + a.Page.Text.Error(err))
+	return nil
+}
+
+// scope has the person choose what an answer for longer covers; no answer covers more than they have read.
+func (a *Asker) scope(ctx context.Context, review *regie.Review, word string) (*regie.Scope, bool, error) {
+	t, scopes := a.Page.Text, review.Preview.Scopes
+	if len(scopes) == 0 {
+		a.Page.line("     " + t.T("this call can only be allowed once: its tool proposes nothing wider"))
+		return nil, false, nil
+	}
+	if word == "s" {
+		a.Page.line("     " + t.T("for the rest of this session, without asking:"))
+	} else {
+		a.Page.line("     " + t.T("in every session of this workspace, from now on, without asking:"))
+	}
+	a.Page.Scopes(scopes)
+	for {
+		line, err := a.Next(ctx, t.T("the number of what is allowed, or b to go back: "))
+		if err != nil {
+			return nil, false, err
+		}
+		switch n, err := strconv.Atoi(strings.TrimSpace(line)); {
+		case err == nil && n >= 1 && n <= len(scopes):
+			return &scopes[n-1], true, nil
+		case strings.TrimSpace(line) == "b":
+			return nil, false, nil
+		}
+	}
+}
+
+// putOff leaves something in the inbox.
+func (a *Asker) putOff(id regie.ID) {
+	a.later[id] = true
+	a.Page.line(a.Page.Text.T("it stays in the inbox: regie approvals show %s", Short(id)))
+}
+
+// choices is the prompt below a call.
+func (a *Asker) choices(several, cut bool) string {
+	t := a.Page.Text
+	prompt := t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
+	if several {
+		prompt += "  " + t.T("[Y] yes to all  [N] no to all")
+	}
+	if cut {
+		prompt += "  " + t.T("[v] whole diff")
+	}
+	return prompt + " > "
+}
+
+// explain says what the letters do.
+func (a *Asker) explain() {
+	t := a.Page.Text
+	for _, line := range []string{
+		t.T("y       allow this call, once"),
+		t.T("s, a    allow it for this session, or always: you choose what that covers"),
+		t.T("e       edit the arguments, then allow it once"),
+		t.T("n       deny it;  n: because …  tells the agent why"),
+		t.T("Y, N    the same for all calls of this approval that are left"),
+		t.T("v       show the whole diff"),
+		t.T("l       later: it stays in the inbox;  Ctrl-C interrupts the run"),
+	} {
+		a.Page.line("     " + line)
+	}
+}

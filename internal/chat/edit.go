@@ -1,0 +1,109 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"unicode/utf16"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// Editor opens a file for a person and returns when they have closed it.
+type Editor func(ctx context.Context, path string) error
+
+// Command is the Editor of a command line as $VISUAL and $EDITOR hold one, options and quotes included. It has this process's terminal.
+func Command(line string) Editor {
+	return func(ctx context.Context, path string) error {
+		cmd := exec.CommandContext(ctx, "sh", "-c", line+` "$1"`, "sh", path)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr // standard output is the answer's
+		return cmd.Run()
+	}
+}
+
+// EditorLine is the command line of the person's editor: $VISUAL, else $EDITOR, else vi.
+func EditorLine(env func(string) string) string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if line := env(name); line != "" {
+			return line
+		}
+	}
+	return "vi"
+}
+
+// maxEdited bounds in bytes what a person may write in place of the arguments.
+const maxEdited = 4 << 20
+
+// Edit has a person change the arguments of a call, and returns what they wrote as JSON (spec 4.4). The file that they edit lies in a
+// directory of its own that nobody else can read, and is removed afterwards. draft is what they begin with. Edit returns what they
+// wrote also where it cannot be used, as the next draft, with CodeBadArguments; and CodeConflict where they changed nothing,
+// CodeToolError where the editor failed.
+func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft []byte) (edited []byte, err error) {
+	dir, err := os.MkdirTemp("", "regie-edit-")
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "there is no room for a file to edit: %v", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "arguments.json")
+	if len(draft) == 0 {
+		draft = Pretty(arguments)
+	}
+	if err := os.WriteFile(path, draft, 0o600); err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "there is no room for a file to edit: %v", err)
+	}
+	if err := editor(ctx, path); err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "the editor failed, so nothing is decided: %v", err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > maxEdited {
+		return nil, regie.Errorf(regie.CodeBadArguments, "the edited arguments have more than %d bytes", maxEdited)
+	}
+	edited, err = os.ReadFile(path)
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "what was edited cannot be read: %v", err)
+	}
+	return edited, usable(arguments, edited)
+}
+
+// usable says why edited arguments change nothing.
+func usable(arguments, edited []byte) error {
+	if len(bytes.TrimSpace(edited)) == 0 {
+		return regie.Errorf(regie.CodeBadArguments, "the edited file is empty, so nothing is decided")
+	}
+	var before, after any
+	if err := json.Unmarshal(edited, &after); err != nil {
+		return regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON: %v", err)
+	}
+	if json.Unmarshal(arguments, &before) == nil && reflect.DeepEqual(before, after) {
+		return regie.Errorf(regie.CodeConflict, "the arguments were not changed, so nothing is decided")
+	}
+	return nil
+}
+
+// Pretty is JSON spread over lines, for an editor; characters that hide or act are written as escapes. What is no JSON stays as it is.
+func Pretty(arguments json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Indent(&out, arguments, "", "  ") != nil {
+		return arguments
+	}
+	var b bytes.Buffer
+	for _, r := range out.String() {
+		switch {
+		case r < 0x80 || !plain.Hidden(r): // JSON itself escapes what is below
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}

@@ -1,0 +1,260 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// shownLines is how much of a diff is shown beside a question; "v" and regie approvals show have the rest.
+const shownLines = 200
+
+// Page writes what waits for a person, and what became of it (spec 4.4, 4.5). All that comes from a model or a tool is made visible:
+// nothing in it acts on the terminal or hides. The first failure to write is kept and ends the writing.
+type Page struct {
+	W    io.Writer
+	Text *text.Printer
+	Now  func() time.Time
+	// Everywhere says that several workspaces are shown, each by its name.
+	Everywhere bool
+	// Inside says that the reader knows the session: it is theirs.
+	Inside bool
+
+	err error
+}
+
+// Err is the first failure to write.
+func (p *Page) Err() error { return p.err }
+
+// line writes a line, which holds nothing that was not made harmless before.
+func (p *Page) line(line string) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.W, line)
+	}
+}
+
+// Inbox lists what waits: sentences, reasons and warnings without the diffs.
+func (p *Page) Inbox(inbox store.Inbox) {
+	if count(inbox) == 0 {
+		if p.Everywhere {
+			p.line(p.Text.T("nothing waits for an answer"))
+		} else {
+			p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
+		}
+		return
+	}
+	for i := range inbox.Approvals {
+		a := &inbox.Approvals[i]
+		p.ApprovalHead(a)
+		for n := range a.Reviews {
+			p.Review(n+1, &a.Reviews[n])
+		}
+		p.line("")
+	}
+	for i := range inbox.Questions {
+		p.QuestionHead(&inbox.Questions[i])
+		p.Question(&inbox.Questions[i])
+		p.line("")
+	}
+	id := "ID"
+	if count(inbox) == 1 {
+		id = inboxID(inbox)
+	}
+	if len(inbox.Approvals) > 0 {
+		p.line(p.Text.T("the diffs: regie approvals show %s", id))
+		p.line(p.Text.T("to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
+	}
+	if len(inbox.Questions) > 0 {
+		p.line(p.Text.T("to answer: regie answer %s --choice 1, --yes, --no or a text", id))
+	}
+}
+
+func inboxID(inbox store.Inbox) string {
+	if len(inbox.Approvals) > 0 {
+		return Short(inbox.Approvals[0].ID)
+	}
+	return Short(inbox.Questions[0].ID)
+}
+
+// Show writes one approval or question with everything: diffs, and what an answer for longer would cover.
+func (p *Page) Show(inbox store.Inbox) {
+	for i := range inbox.Approvals {
+		a := &inbox.Approvals[i]
+		p.ApprovalHead(a)
+		for n := range a.Reviews {
+			review := &a.Reviews[n]
+			p.Review(n+1, review)
+			p.Diff(review, 0)
+			if review.Decision == nil {
+				p.line("     " + p.Text.T("--session and --always can cover (--scope N):"))
+				p.Scopes(review.Preview.Scopes)
+			}
+		}
+	}
+	for i := range inbox.Questions {
+		p.QuestionHead(&inbox.Questions[i])
+		p.Question(&inbox.Questions[i])
+	}
+}
+
+// ApprovalHead writes the line above an approval's calls.
+func (p *Page) ApprovalHead(a *regie.Approval) {
+	state := p.expiry(a.ExpiresAt)
+	switch a.State {
+	case regie.ApprovalDecided:
+		state = p.Text.T("decided")
+	case regie.ApprovalExpired:
+		state = p.Text.T("expired")
+	case regie.ApprovalWithdrawn:
+		state = p.Text.T("withdrawn")
+	}
+	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, state, a.Workspace, a.SessionName, a.SessionID, a.RoundID))
+}
+
+// QuestionHead writes the line above a question.
+func (p *Page) QuestionHead(q *regie.Question) {
+	state := p.expiry(q.ExpiresAt)
+	switch q.State {
+	case regie.WaitResolved:
+		state = p.Text.T("answered")
+	case regie.WaitExpired:
+		state = p.Text.T("expired")
+	case regie.WaitWithdrawn:
+		state = p.Text.T("withdrawn")
+	}
+	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, state, q.Workspace, q.SessionName, q.SessionID, q.RoundID))
+}
+
+func (p *Page) head(made time.Time, state, workspace, name string, session, round regie.ID) string {
+	parts := []string{p.Text.T("%s ago", p.span(p.Now().Sub(made))), state}
+	if p.Inside {
+		return state
+	}
+	if p.Everywhere {
+		parts = append(parts, plain.Line(workspace))
+	}
+	return strings.Join(parts, ", ") + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), plain.Line(name), round)
+}
+
+func (p *Page) expiry(at time.Time) string {
+	if at.IsZero() {
+		return p.Text.T("never expires")
+	}
+	if left := at.Sub(p.Now()); left > 0 {
+		return p.Text.T("expires in %s", p.span(left))
+	}
+	return p.Text.T("expired")
+}
+
+// span says how long, to the unit that matters.
+func (p *Page) span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return p.Text.T("%s s", strconv.Itoa(max(0, int(d/time.Second))))
+	case d < time.Hour:
+		return p.Text.T("%s min", strconv.Itoa(int(d.Round(time.Minute)/time.Minute)))
+	case d < 48*time.Hour:
+		return p.Text.T("%s h", strconv.Itoa(int(d.Round(time.Hour)/time.Hour)))
+	default:
+		return p.Text.T("%s d", strconv.Itoa(int(d.Round(24*time.Hour)/(24*time.Hour))))
+	}
+}
+
+// Review writes one call: its number, what it would do, why it is asked about, what to know, and the decision, if there is one.
+func (p *Page) Review(number int, review *regie.Review) {
+	p.line(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
+	for _, ground := range review.Grounds {
+		p.line("     " + p.Text.T("why: %s", plain.Line(p.Text.Sentence(ground.Sentence))))
+	}
+	for _, warning := range review.Preview.Warnings {
+		p.line("     ! " + plain.Line(p.Text.Sentence(warning)))
+	}
+	if review.Decision != nil {
+		p.line("     → " + p.decision(review.Decision))
+	}
+}
+
+// decision says in words what was decided.
+func (p *Page) decision(d *regie.Decision) string {
+	by := plain.Line(d.By)
+	var said string
+	switch d.Answer {
+	case regie.AnswerAllow:
+		said = p.Text.T("%s allowed it once", by)
+	case regie.AnswerSession:
+		said = p.Text.T("%s allowed it for the rest of the session", by)
+	case regie.AnswerAlways:
+		said = p.Text.T("%s allowed it always", by)
+	default:
+		said = p.Text.T("%s denied it", by)
+	}
+	if d.Scope != nil {
+		said += ": " + plain.Line(p.Text.Sentence(d.Scope.Sentence))
+	}
+	if len(d.Arguments) > 0 {
+		said += ", " + p.Text.T("with edited arguments")
+	}
+	if d.Reason != "" {
+		said += ": " + plain.Line(d.Reason)
+	}
+	return said
+}
+
+// Diff writes the diff of a call, at most limit lines of it where that is not 0, and reports whether there was more.
+func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
+	diff := strings.TrimRight(plain.Visible(review.Preview.Diff), "\n")
+	if diff == "" {
+		return false
+	}
+	lines := strings.Split(diff, "\n")
+	shown := lines
+	if limit > 0 && len(lines) > limit {
+		shown = lines[:limit]
+	}
+	for _, line := range shown {
+		p.line("     │ " + line)
+	}
+	if len(shown) == len(lines) {
+		return false
+	}
+	p.line("     " + p.Text.T("… %d more lines", len(lines)-len(shown)))
+	return true
+}
+
+// Scopes lists what an answer for the session or for always can cover, in words, each with its number.
+func (p *Page) Scopes(scopes []regie.Scope) {
+	for i, scope := range scopes {
+		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(p.Text.Sentence(scope.Sentence))))
+	}
+}
+
+// Question writes what is asked, its options with their numbers, and the answer, if there is one.
+func (p *Page) Question(q *regie.Question) {
+	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(q.Module.Text), "\n"), "\n") {
+		p.line("     " + line)
+	}
+	for i, option := range q.Module.Options {
+		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))
+	}
+	if q.Reply == nil {
+		return
+	}
+	said := append([]string{}, q.Reply.Choices...)
+	switch {
+	case q.Reply.Yes != nil && *q.Reply.Yes:
+		said = append(said, p.Text.T("yes"))
+	case q.Reply.Yes != nil:
+		said = append(said, p.Text.T("no"))
+	}
+	if q.Reply.Text != "" {
+		said = append(said, q.Reply.Text)
+	}
+	p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), plain.Line(strings.Join(said, ", "))))
+}

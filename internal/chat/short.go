@@ -1,0 +1,107 @@
+package chat
+
+import (
+	"context"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const (
+	shortDigits = 8 // what Short shows
+	minDigits   = 4 // what Find takes
+)
+
+// Short is the form of an id that people type: its last eight characters. Those at the beginning are its time, alike for hours.
+func Short(id regie.ID) string {
+	s := id.String()
+	return s[max(0, len(s)-shortDigits):]
+}
+
+// Find returns the one approval or question that a person names: by its id, by the last four or more characters of it, by its first
+// eight or more, or as "last", the newest that is open in the workspace at root. What is open is preferred to what is not. It returns
+// CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict with all of them where there are several.
+func Find(ctx context.Context, control dispatch.Control, root, name string) (store.Inbox, error) {
+	if name == "last" {
+		inbox, err := control.Inbox(ctx, store.InboxFilter{Root: root})
+		if err != nil {
+			return inbox, err
+		}
+		return newest(inbox)
+	}
+	filter := store.InboxFilter{}
+	if id, err := regie.ParseID(name); err == nil {
+		filter.ID = id
+	} else if filter.Short, err = digits(name); err != nil {
+		return store.Inbox{}, err
+	}
+	inbox, err := control.Inbox(ctx, filter)
+	if err != nil {
+		return inbox, err
+	}
+	if open := openOf(inbox); count(open) > 0 {
+		inbox = open
+	}
+	switch count(inbox) {
+	case 0:
+		return inbox, regie.Errorf(regie.CodeNotFound, "nothing that was asked has the id %s: see regie approvals --all", name)
+	case 1:
+		return inbox, nil
+	}
+	return inbox, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids(inbox), " "))
+}
+
+// digits are those of a part of an id.
+func digits(name string) (string, error) {
+	part := strings.ToLower(strings.ReplaceAll(name, "-", ""))
+	switch {
+	case strings.Trim(part, "0123456789abcdef") != "":
+		return "", regie.Errorf(regie.CodeBadID, "%q is not an id: write its last %d characters as regie approvals shows them, or last", name, shortDigits)
+	case len(part) < minDigits || len(part) > 32:
+		return "", regie.Errorf(regie.CodeBadID, "%q is too short or too long for an id: write its last %d characters as regie approvals shows them, or last", name, shortDigits)
+	}
+	return part, nil
+}
+
+// newest is the approval or the question that came last.
+func newest(inbox store.Inbox) (store.Inbox, error) {
+	a, q := len(inbox.Approvals)-1, len(inbox.Questions)-1
+	switch {
+	case a < 0 && q < 0:
+		return inbox, regie.Errorf(regie.CodeNotFound, "nothing waits for an answer in this workspace: see regie approvals --all")
+	case q < 0 || a >= 0 && inbox.Approvals[a].CreatedAt.After(inbox.Questions[q].CreatedAt):
+		return store.Inbox{Approvals: inbox.Approvals[a:]}, nil
+	default:
+		return store.Inbox{Questions: inbox.Questions[q:]}, nil
+	}
+}
+
+func openOf(inbox store.Inbox) store.Inbox {
+	var out store.Inbox
+	for i := range inbox.Approvals {
+		if inbox.Approvals[i].State == regie.ApprovalOpen {
+			out.Approvals = append(out.Approvals, inbox.Approvals[i])
+		}
+	}
+	for i := range inbox.Questions {
+		if inbox.Questions[i].State == regie.WaitOpen {
+			out.Questions = append(out.Questions, inbox.Questions[i])
+		}
+	}
+	return out
+}
+
+func count(inbox store.Inbox) int { return len(inbox.Approvals) + len(inbox.Questions) }
+
+func ids(inbox store.Inbox) []string {
+	var out []string
+	for i := range inbox.Approvals {
+		out = append(out, inbox.Approvals[i].ID.String())
+	}
+	for i := range inbox.Questions {
+		out = append(out, inbox.Questions[i].ID.String())
+	}
+	return out
+}
