@@ -149,7 +149,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	e.asks = levels(o.Config.File.Approvals)
 	runner := engine.New(engine.Config{
-		Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry, Levels: e.asks, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
+		Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry,
+		Levels: e.asks, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
 	})
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
