@@ -276,10 +276,8 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	case now.Session.State == regie.SessionPaused:
 		fmt.Fprintln(c.stderr, c.text.T("the run is paused. Go on with: regie run --resume %s", out.RoundID))
 		return nil, nil
-	case now.Round.State == regie.RoundWaiting:
+	case now.Round.State == regie.RoundWaiting && !out.Ready:
 		fmt.Fprintln(c.stderr, c.text.T("the run still waits: see regie approvals"))
-		return nil, nil
-	case now.Round.State == regie.RoundEnded && !conn.IsEngine():
 		return nil, nil
 	case f.noContinue:
 		fmt.Fprintln(c.stderr, c.text.T("stored. Go on with: regie run --resume %s", out.RoundID))

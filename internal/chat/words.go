@@ -51,6 +51,7 @@ func (c *Chat) control(ctx context.Context, word string) error {
 	case "/pause":
 		err = c.Control.Pause(ctx, c.round)
 	default:
+		c.asker.Again() // what was put off before the pause is asked again
 		err = c.Control.Resume(ctx, c.round)
 	}
 	if err != nil {

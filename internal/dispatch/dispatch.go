@@ -389,10 +389,15 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		return err
 	}
-	if err := d.take(ctx, round); !errors.Is(err, errHeld) {
-		return err
+	err = d.take(ctx, round)
+	if err == nil || errors.Is(err, errHeld) { // held: somebody else resumed it
+		return nil
 	}
-	return nil // somebody else resumed it
+	// And may have brought it to its end, or to where it waits, by now.
+	if now, again := d.store.Round(ctx, round); again == nil && now.State != regie.RoundRunning {
+		return nil
+	}
+	return err
 }
 
 // failure returns why a session's round stopped here without an end, or nil.
