@@ -286,6 +286,9 @@ func (w *follower) item(item dispatch.Item) error {
 		state := regie.SessionState(body.State)
 		w.paused = state == regie.SessionPaused
 		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
+		if state == regie.SessionWaitingNetwork { // it goes on by itself
+			w.note("  " + w.text.T("the model cannot be reached; waiting for it"))
+		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
 		w.progress(event)
 	}

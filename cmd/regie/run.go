@@ -29,6 +29,7 @@ type runFlags struct {
 	agent      string
 	allow      []string
 	onApproval string
+	network    bool
 	here       bool
 	limits     regie.Limits
 	deadline   time.Time // of --timeout; zero without one
@@ -52,6 +53,7 @@ func (c *command) runCommand() *cobra.Command {
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
 	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
+	flags.BoolVar(&f.network, "wait-network", false, c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
 	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
 	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
 	c.modelFlags(cmd)
@@ -115,7 +117,7 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	if len(args) > 0 {
 		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
 	}
-	for _, flag := range []string{"allow", "on-approval", "max-replies", "agent", "here"} {
+	for _, flag := range []string{"allow", "on-approval", "max-replies", "agent", "here", "wait-network"} {
 		if changed(flag) {
 			return regie.Errorf(codeUsage, "--resume goes on with a run as it is: leave --%s out", flag)
 		}
@@ -184,7 +186,7 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks}
+	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network}
 	request, err := c.start(f.here, f.agent, policy)
 	request.Text, request.Limits = job, f.limits
 	return request, err
