@@ -176,10 +176,14 @@ func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID 
 	}
 	reply.By, reply.At = author(in.By), time.Now().UTC()
 	text := session.ReplyText(question.Module, reply)
+	said := text
+	if reply.Text != "" && len(reply.Choices) == 0 {
+		said = reply.Text // people see their own words
+	}
 	return l.dispatcher.Answer(ctx, store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: text,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
 	}, in.StoreOnly || l.storeOnly)
