@@ -245,7 +245,11 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 		pids[e.Key] = e.PID
 	}
 	for _, said := range c.told {
-		if said.Word != nil && said.Stage == acked {
+		switch {
+		case said.Word == nil || said.Stage == sent:
+		case said.Stage == refused:
+			c.fail("the word %s was refused with %s (decision 6)", said.Word.Word, said.Code)
+		default:
 			c.h.seen["word "+string(said.Word.Word)]++
 		}
 	}
