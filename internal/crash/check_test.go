@@ -255,8 +255,19 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 	}
 }
 
-// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2).
+// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2), and that no process acted any more once another
+// one had (invariant 8).
 func (c *checks) checkKnown() {
+	var holder int
+	former := map[int]bool{}
+	for _, e := range c.effects {
+		if e.PID != holder {
+			former[holder], holder = true, e.PID
+		}
+		if former[e.PID] {
+			c.fail("%s happened in process %d, of which another one had taken over (invariant 8)", e.Name, e.PID)
+		}
+	}
 	known := map[regie.ID]bool{}
 	for i := range c.views {
 		for _, exchange := range c.views[i].Exchanges {
