@@ -245,14 +245,29 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 		pids[e.Key] = e.PID
 	}
 	for _, said := range c.told {
-		if said.Word != nil && said.Stage == acked {
+		switch {
+		case said.Word == nil || said.Stage == sent:
+		case said.Stage == refused:
+			c.fail("the word %s was refused with %s (decision 6)", said.Word.Word, said.Code)
+		default:
 			c.h.seen["word "+string(said.Word.Word)]++
 		}
 	}
 }
 
-// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2).
+// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2), and that no process acted any more once another
+// one had (invariant 8).
 func (c *checks) checkKnown() {
+	var holder int
+	former := map[int]bool{}
+	for _, e := range c.effects {
+		if e.PID != holder {
+			former[holder], holder = true, e.PID
+		}
+		if former[e.PID] {
+			c.fail("%s happened in process %d, of which another one had taken over (invariant 8)", e.Name, e.PID)
+		}
+	}
 	known := map[regie.ID]bool{}
 	for i := range c.views {
 		for _, exchange := range c.views[i].Exchanges {

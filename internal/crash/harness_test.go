@@ -99,7 +99,7 @@ func (h *harness) place(p plan) string {
 var common = []string{
 	fault.SubmitBefore, fault.SubmitAfter, fault.ClaimAfter, fault.ModelBefore, fault.ModelMid, fault.ModelAfter, fault.ReplyAfter, fault.IntentBefore,
 	fault.IntentAfter, fault.EffectAfter, fault.ResultAfter, fault.QueriesAfter, fault.SettledBefore, fault.SettledAfter, fault.RecoverBefore,
-	fault.RecoverAfter, fault.EndBefore, fault.EndAfter, fault.OpenBefore, fault.OpenAfter,
+	fault.RecoverAfter, fault.IntentAfter, fault.EffectAfter, fault.EndBefore, fault.EndAfter, fault.OpenBefore, fault.OpenAfter,
 }
 
 // special are those that this scenario is there for.

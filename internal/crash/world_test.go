@@ -115,6 +115,7 @@ func (w *world) checkIntent(ctx context.Context, e effect) {
 	case ctx.Err() != nil: // the child died while we looked
 	case err != nil:
 		w.violate("an effect of %s without a stored call %s: %v", e.Name, e.Key, err)
+	case state == "UNKNOWN": // it was STARTED, and cut by a stop while it was on its way here
 	case state != "STARTED":
 		w.violate("an effect of %s while its call is %s, not STARTED (invariant 2)", e.Name, state)
 	default:
