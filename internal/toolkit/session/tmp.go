@@ -17,7 +17,6 @@ func ParseModule(arguments json.RawMessage) (regie.Module, error) {
 }
 
 func CheckReply(_ regie.Module, r regie.QuestionReply) (regie.QuestionReply, error) { return r, nil }
-
 func ReplyText(_ regie.Module, r regie.QuestionReply) string {
 	data, _ := json.Marshal(r.Choices)
 	return r.Text + string(data)
