@@ -1,5 +1,6 @@
 // Command regie is a self-hosted runtime for AI agents with controlled autonomy (spec 1): one binary, all of it.
 //
-// A command runs on the main goroutine. run starts one goroutine more, which follows the session's events; it ends with the events,
-// at the latest when the command closes its connection.
+// A command runs on the main goroutine. The goroutines that follow a session's events and read the terminal belong to internal/chat,
+// which ends them. Two more are the command's own: the one that hands on signals ends with the command, the one that reads a job from
+// standard input is left behind where the job never comes.
 package main

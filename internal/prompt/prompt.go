@@ -5,6 +5,7 @@ package prompt
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -89,8 +90,31 @@ func systemTurns(content *regie.SystemContent, calls []regie.Call) []provider.Tu
 }
 
 // ResultText is what the model reads as a call's one result: the result itself, or the structured error with the state of the
-// call (spec 3.3, 4.3).
+// call (spec 3.3, 4.3). Where a person edited the arguments it says what ran (decision 20).
 func ResultText(c *regie.Call) (text string, failed bool) {
+	text, failed = resultText(c)
+	if len(c.Executed) > 0 {
+		text = "[a person changed the arguments of this call before it ran, to: " + clip(string(c.Executed)) + "]\n" + text
+	}
+	return text, failed
+}
+
+// maxExecuted bounds what a model is told of edited arguments, in bytes.
+const maxExecuted = 4000
+
+// clip shortens on a rune's boundary.
+func clip(s string) string {
+	if len(s) <= maxExecuted {
+		return s
+	}
+	end := maxExecuted
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+func resultText(c *regie.Call) (text string, failed bool) {
 	if c.Error == nil {
 		if c.Result == "" {
 			return "(no output)", false

@@ -25,7 +25,7 @@ func TestGolden(t *testing.T) {
 		{ID: id(1), Tool: "a.b", ProviderCallID: "p1", Arguments: `{"x":1}`, State: regie.CallSucceeded, Result: "text"},
 		{ID: id(2), Tool: "c.d", ProviderCallID: "p2", Arguments: `not json`, State: regie.CallNotRun, NotRun: regie.NotRunInvalid, Error: &regie.CallError{Code: "INVALID_ARGUMENTS", Message: "no", Retryable: true}},
 		{ID: id(3), Tool: "e.f", ProviderCallID: "p3", Arguments: ``, State: regie.CallUnknown, Error: &regie.CallError{Code: "OUTCOME_UNKNOWN", Message: "?", Hint: "verify"}},
-		{ID: id(4), Tool: "g.h", ProviderCallID: "p4", Arguments: ` {} `, State: regie.CallSucceeded},
+		{ID: id(4), Tool: "g.h", ProviderCallID: "p4", Arguments: ` {} `, State: regie.CallSucceeded, Executed: json.RawMessage(`{"x":2}`)},
 	}
 	ids := []regie.ID{id(1), id(2), id(3), id(4)}
 	reply := &regie.AIReply{Parts: []regie.Part{{Type: regie.PartThinking, Text: "hm", Provider: "openai"}, {Type: regie.PartText, Text: "I look."}}}
