@@ -51,14 +51,7 @@ func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(
 	if err != nil {
 		return err
 	}
-	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	inbox, err := read(conn, root)
-	if closing := conn.Close(); err == nil {
-		err = closing
-	}
+	inbox, err := look(ctx, c, store.Inbox{}, func(conn *app.Conn) (store.Inbox, error) { return read(conn, root) })
 	if err != nil {
 		return err
 	}

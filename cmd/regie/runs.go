@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,14 +51,9 @@ func (c *command) runsCommand() *cobra.Command {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
 			}
-			conn, err := c.connect(cmd.Context(), app.Options{ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			rounds, err := conn.List(cmd.Context(), "", limit)
-			if closing := conn.Close(); err == nil {
-				err = closing
-			}
+			rounds, err := look(cmd.Context(), c, []store.RoundSummary{}, func(conn *app.Conn) ([]store.RoundSummary, error) {
+				return conn.List(cmd.Context(), "", limit)
+			})
 			if err != nil {
 				return err
 			}
@@ -71,6 +67,22 @@ func (c *command) runsCommand() *cobra.Command {
 	list.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	runs.AddCommand(show, list, c.resolveCommand())
 	return runs
+}
+
+// look reads for a command that changes nothing. Where nothing has run yet there is nothing to find: that is empty, not an error.
+func look[T any](ctx context.Context, c *command, empty T, read func(*app.Conn) (T, error)) (T, error) {
+	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
+	switch {
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		return empty, nil
+	case err != nil:
+		return empty, err
+	}
+	out, err := read(conn)
+	if closing := conn.Close(); err == nil {
+		err = closing
+	}
+	return out, err
 }
 
 func findRun(cmd *cobra.Command, control dispatch.Control, name string) (store.RoundView, error) {
