@@ -181,6 +181,7 @@ func (c *checks) checkOrder() {
 			CallID  regie.ID           `json:"call_id"`
 			State   string             `json:"state"`
 			Stop    regie.StopRequest  `json:"stop_request"`
+			End     regie.RoundEnd     `json:"end_reason"`
 			Session regie.SessionState `json:"session_state"`
 			System  *struct {
 				CallIDs []regie.ID `json:"call_ids"`
@@ -194,6 +195,11 @@ func (c *checks) checkOrder() {
 		case regie.EventRound:
 			if body.Stop != "" {
 				stopped[body.RoundID] = body.Stop
+			}
+			// The word wins over whatever comes later, also over an answer (decision 6).
+			if word := stopped[body.RoundID]; body.State == string(regie.RoundEnded) && (word == regie.StopStop && body.End != regie.EndStopped ||
+				word == regie.StopInterrupt && body.End != regie.EndInterrupted) {
+				c.fail("a round ended %s after the word %s (decision 6)", body.End, word)
 			}
 		case regie.EventSessionState:
 			for id, word := range stopped {
