@@ -35,6 +35,7 @@ type checks struct {
 	views   []store.RoundView
 	told    []entry
 	effects []effect
+	closed  bool // at some time
 }
 
 func (c *checks) fail(format string, args ...any) {
@@ -202,6 +203,7 @@ func (c *checks) checkOrder() {
 				c.fail("a round ended %s after the word %s (decision 6)", body.End, word)
 			}
 		case regie.EventSessionState:
+			c.closed = c.closed || body.State == string(regie.SessionClosed)
 			for id, word := range stopped {
 				if word == regie.StopPause && body.State != string(regie.SessionPaused) {
 					delete(stopped, id)
@@ -257,6 +259,9 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 			c.fail("the word %s was refused with %s (decision 6)", said.Word.Word, said.Code)
 		default:
 			c.h.seen["word "+string(said.Word.Word)]++
+			if said.Word.Word == regie.StopStop && !c.closed {
+				c.fail("the word STOP was acknowledged and the session never closed (decision 6)")
+			}
 		}
 	}
 }
