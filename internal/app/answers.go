@@ -227,14 +227,25 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 
 // Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled (decision 6).
 func (l *local) Stop(ctx context.Context, session regie.ID) error {
-	round, err := l.store.OpenRound(ctx, session)
-	if err != nil {
-		return err
+	for {
+		round, err := l.store.OpenRound(ctx, session)
+		if err != nil {
+			return err
+		}
+		if round.IsZero() {
+			if err := l.store.CloseSession(ctx, session, regie.SessionCancelled); regie.CodeOf(err) != regie.CodeRoundInProgress {
+				return err
+			}
+			continue // a message came in between
+		}
+		if err := l.dispatcher.Stop(ctx, round); err != nil {
+			return err
+		}
+		// A round that ended before it heard the word may have made room for the next one, which is to stop too.
+		if now, err := l.store.Round(ctx, round); err != nil || now.Stop == regie.StopStop {
+			return err
+		}
 	}
-	if round.IsZero() {
-		return l.store.CloseSession(ctx, session, regie.SessionCancelled)
-	}
-	return l.dispatcher.Stop(ctx, round)
 }
 
 // CloseSession implements dispatch.Control.

@@ -35,6 +35,7 @@ type checks struct {
 	views   []store.RoundView
 	told    []entry
 	effects []effect
+	closed  bool // at some time
 }
 
 func (c *checks) fail(format string, args ...any) {
@@ -181,6 +182,7 @@ func (c *checks) checkOrder() {
 			CallID  regie.ID           `json:"call_id"`
 			State   string             `json:"state"`
 			Stop    regie.StopRequest  `json:"stop_request"`
+			End     regie.RoundEnd     `json:"end_reason"`
 			Session regie.SessionState `json:"session_state"`
 			System  *struct {
 				CallIDs []regie.ID `json:"call_ids"`
@@ -195,7 +197,13 @@ func (c *checks) checkOrder() {
 			if body.Stop != "" {
 				stopped[body.RoundID] = body.Stop
 			}
+			// The word wins over whatever comes later, also over an answer (decision 6).
+			if word := stopped[body.RoundID]; body.State == string(regie.RoundEnded) && (word == regie.StopStop && body.End != regie.EndStopped ||
+				word == regie.StopInterrupt && body.End != regie.EndInterrupted) {
+				c.fail("a round ended %s after the word %s (decision 6)", body.End, word)
+			}
 		case regie.EventSessionState:
+			c.closed = c.closed || body.State == string(regie.SessionClosed)
 			for id, word := range stopped {
 				if word == regie.StopPause && body.State != string(regie.SessionPaused) {
 					delete(stopped, id)
@@ -251,6 +259,9 @@ func (c *checks) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 			c.fail("the word %s was refused with %s (decision 6)", said.Word.Word, said.Code)
 		default:
 			c.h.seen["word "+string(said.Word.Word)]++
+			if said.Word.Word == regie.StopStop && !c.closed {
+				c.fail("the word STOP was acknowledged and the session never closed (decision 6)")
+			}
 		}
 	}
 }

@@ -41,6 +41,22 @@ type slow struct {
 	*sqlite.Store
 	submitted func(store.Accepted)
 	resuming  func()
+	replying  func()
+	settling  func(store.Settle)
+}
+
+func (s slow) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
+	if s.settling != nil {
+		s.settling(in)
+	}
+	return s.Store.CommitCalls(ctx, fence, in)
+}
+
+func (s slow) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
+	if s.replying != nil {
+		s.replying()
+	}
+	return s.Store.AppendReply(ctx, fence, in)
 }
 
 func (s slow) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
@@ -64,6 +80,7 @@ type house struct {
 	store      *sqlite.Store
 	hub        *dispatch.Hub
 	dispatcher *dispatch.Dispatcher
+	session    regie.ID // for a test's own use
 }
 
 func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.Tool) *house {
@@ -193,4 +210,100 @@ func TestResumeMeetsDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ended(t, in.SessionID, in.Round.ID)
+}
+
+// TestWordMeetsAnswer stops a session when its answer is here and not stored yet: the answer is kept, the round ends STOPPED, and the
+// message that waited is given back (decision 6).
+func TestWordMeetsAnswer(t *testing.T) {
+	var h *house
+	first := make(chan store.Submission, 1)
+	h = newHouse(t, slow{replying: func() {
+		select {
+		case in := <-first:
+			next := h.world.Submission("later")
+			next.SessionID, next.New.ID = in.SessionID, in.SessionID
+			if out, err := h.store.Submit(t.Context(), next); err != nil || !out.Pending {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if _, err := h.store.RequestStop(t.Context(), in.Round.ID, regie.StopStop); err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+	}}, func() *provider.Reply { return answer("done") })
+	in := h.world.Submission("go")
+	first <- in
+	if _, err := h.dispatcher.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(t, in.SessionID, in.Round.ID)
+	view, err := h.store.RoundView(t.Context(), in.Round.ID)
+	if err != nil || view.Round.End != regie.EndStopped || view.Session.State != regie.SessionClosed || view.Exchanges[0].Reply.AI.Text() != "done" {
+		t.Errorf("the round ended %s, the session is %s, %v", view.Round.End, view.Session.State, err)
+	}
+	if open, err := h.store.OpenRound(t.Context(), in.SessionID); err != nil || !open.IsZero() {
+		t.Errorf("round %s goes on, %v", open, err)
+	}
+}
+
+// TestStopMeetsInterrupt says the stronger word when the weaker one is about to end the round in the middle of a batch: every call has
+// its result, and the round ends with the stronger one.
+func TestStopMeetsInterrupt(t *testing.T) {
+	type args struct {
+		Again int `json:"again,omitempty"`
+	}
+	started, release := make(chan struct{}), make(chan struct{})
+	act, err := tool.New(regie.ToolDefinition{Name: "test.act", Description: "acts", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal},
+		tool.Handler[args]{Run: func(ctx context.Context, _ *tool.Invocation, _ args) (tool.Result, error) {
+			close(started)
+			<-release
+			return tool.Result{Content: "acted"}, context.Cause(ctx)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h *house
+	var once sync.Once
+	h = newHouse(t, slow{settling: func(in store.Settle) {
+		if in.Advance != nil && in.Advance.End != nil {
+			once.Do(func() {
+				if in.Advance.End.Reason != regie.EndInterrupted {
+					t.Errorf("the round is about to end %s", in.Advance.End.Reason)
+				}
+				round, err := h.store.OpenRound(t.Context(), h.session)
+				if err == nil {
+					_, err = h.store.RequestStop(t.Context(), round, regie.StopStop)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}}, func() *provider.Reply {
+		return &provider.Reply{Parts: []provider.Part{
+			{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "test__act", Arguments: "{}"}},
+			{Type: regie.PartCall, Call: &provider.Call{ID: "b", Name: "test__act", Arguments: `{"again":1}`}},
+		}, StopReason: "tool_calls"}
+	}, act)
+	in := h.world.Submission("act")
+	in.Round.Policy = json.RawMessage(`{"allow":["*.*"]}`)
+	h.session = in.SessionID
+	if _, err := h.dispatcher.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	if err := h.dispatcher.Interrupt(t.Context(), in.Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	h.ended(t, in.SessionID, in.Round.ID)
+	view, err := h.store.RoundView(t.Context(), in.Round.ID)
+	if err != nil || view.Round.End != regie.EndStopped || view.Session.State != regie.SessionClosed {
+		t.Errorf("the round ended %s, the session is %s, %v", view.Round.End, view.Session.State, err)
+	}
+	for _, c := range view.Exchanges[0].Calls {
+		if !c.State.Settled() {
+			t.Errorf("call %d is %s", c.Ordinal, c.State)
+		}
+	}
 }

@@ -290,6 +290,13 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 	}
 	fault.Point(fault.EndBefore)
 	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{Message: message, Exchange: exchange, Advance: end})
+	if regie.CodeOf(err) == regie.CodeStopRequested {
+		// A stopping word came before the answer: it is stored all the same, and the round ends with the word (decision 6).
+		if err := r.readStop(); err != nil {
+			return err
+		}
+		return r.answer(ctx, message, exchange)
+	}
 	if err == nil {
 		fault.Point(fault.EndAfter)
 	}

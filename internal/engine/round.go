@@ -11,7 +11,12 @@ import (
 // loop is the round (spec 3.1): one step after another, each ending in a stored state.
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
-		return r.endEarly(regie.EndNoProgress, "the run was taken up several times without getting anywhere")
+		if err := r.endEarly(regie.EndNoProgress, "the run was taken up several times without getting anywhere"); regie.CodeOf(err) != regie.CodeStopRequested {
+			return err
+		}
+		if err := r.readStop(); err != nil { // the word wins here too
+			return err
+		}
 	}
 	for r.round.Phase != regie.PhaseEnd && !r.parked {
 		if err := r.step(ctx); err != nil {

@@ -63,7 +63,6 @@ func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
 }
 
 func (r *run) endBatch(reason regie.RoundEnd, note string) error {
-	unsaved := r.unsaved
 	for i := range r.calls {
 		call := &r.calls[i]
 		if call.State.Settled() {
@@ -75,13 +74,16 @@ func (r *run) endBatch(reason regie.RoundEnd, note string) error {
 		if !call.State.Settled() {
 			notRun(call, regie.NotRunInterrupted, regie.CallError{Code: regie.Code(regie.NotRunInterrupted), Message: "not run: " + note})
 		}
-		unsaved = append(unsaved, i)
+		r.unsaved = append(r.unsaved, i) // kept for the next try where a stronger word refuses this end
 	}
 	message := r.results(r.calls, "The run ended here: "+note+".")
 	end := r.ended(r.round.Counters, reason, note)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(unsaved), Message: message, Advance: &end,
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &end,
 	})
+	if err == nil {
+		r.unsaved = r.unsaved[:0]
+	}
 	return r.moved(out, err, end)
 }
 

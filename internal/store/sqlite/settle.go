@@ -100,7 +100,7 @@ func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add tot
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
 	}
-	// A stopping word lets only the end pass; a pause lets everything pass that starts nothing (decision 6).
+	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing (decision 6).
 	query, args := advanceRound, make([]any, 0, 20)
 	if to.End != nil { // apart from the rest, because the state is indexed and each change of it costs
 		query = endRound
@@ -110,6 +110,8 @@ func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add tot
 		to.Counters.Resumes, add.tokens, add.cost, add.released, reserved, fence.RoundID, fence.Epoch)
 	if to.End == nil {
 		args = append(args, flag(starts))
+	} else {
+		args = append(args, flag(to.End.Reason == regie.EndStopped), flag(to.End.Reason == regie.EndInterrupted))
 	}
 	changed, err := t.exec(query, args...)
 	if err == nil && changed != 1 {
@@ -125,7 +127,8 @@ const (
 	countRound = `phase = ?, exchange = ?, total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?,
 		spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ? AND epoch = ? AND state = 'RUNNING'`
 	advanceRound = "UPDATE rounds SET " + countRound + " AND (stop_request IS NULL OR (stop_request = 'PAUSE' AND NOT ?))"
-	endRound     = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, " + countRound
+	endRound     = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, " + countRound +
+		" AND (stop_request IS NULL OR stop_request = 'PAUSE' OR ? OR (stop_request = 'INTERRUPT' AND ?))"
 )
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any stopping word.

@@ -186,15 +186,21 @@ func interruptWins(w *World) {
 	w.must(err)
 	w.equal("session", session, fence.SessionID)
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery)) })
+	// Nor an answer: the word came first. The stronger word wants its own end.
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Answer(1)) })
 	end := w.Reply(fence, 1, regie.KindQuery)
 	end.Calls[0].State, end.Calls[0].NotRun = regie.CallNotRun, regie.NotRunInterrupted
 	end.Calls[0].Error = &regie.CallError{Code: "INTERRUPTED", Message: "not run"}
 	end.Results = w.Settled(1, end.Calls).Message
 	end.Advance = store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted}}
+	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
+	w.must(err)
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, end) })
+	end.Advance.End = &store.End{Reason: regie.EndStopped}
 	w.must(w.AppendReply(fence, end))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	w.equal("end", view.Round.End, regie.EndInterrupted)
+	w.equal("end", view.Round.End, regie.EndStopped)
 	w.equal("call", view.Exchanges[0].Calls[0].NotRun, regie.NotRunInterrupted)
 	w.equal("error", view.Exchanges[0].Calls[0].Error, end.Calls[0].Error)
 }
