@@ -44,12 +44,13 @@ func (c *Conn) IsEngine() bool {
 // Close detaches; an engine of this process ends, its other runs go on with whoever comes next.
 func (c *Conn) Close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client != nil {
-		c.client.Close()
+	engine, client := c.engine, c.client
+	c.mu.Unlock() // who asks meanwhile is told that the engine has gone, and not kept waiting
+	if client != nil {
+		client.Close()
 	}
-	if c.engine != nil {
-		return c.engine.Close()
+	if engine != nil {
+		return engine.Close()
 	}
 	return nil
 }
@@ -131,20 +132,34 @@ func (c *Conn) control() dispatch.Control {
 	}
 }
 
-// maxGone bounds how many engines may go, one after another, while one request is asked. Each of them must have died in between.
-const maxGone = 20
+// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends still answers, that it does, until its
+// actions have finished or were cut (decision 6).
+const goneFor = 30 * time.Second
 
 // on runs fn on the Control at hand, and again on the next one where the engine has gone meanwhile.
 func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error)) (T, error) {
-	for gone := 0; ; gone++ {
+	var since time.Time // the engine has gone
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		control, err := c.attach(ctx)
 		if err != nil {
 			var none T
 			return none, err
 		}
+		asked := time.Now()
 		out, err := fn(control)
-		if regie.CodeOf(err) != regie.CodeEngineGone || gone == maxGone || !c.detach(control) {
+		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(control) {
 			return out, err
+		}
+		if since.IsZero() || time.Since(asked) > time.Second { // a follower that was served for a while has a fresh allowance
+			since, pause = time.Now(), 5*time.Millisecond
+		}
+		if time.Since(since) > goneFor {
+			return out, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return out, context.Cause(ctx)
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -206,5 +208,53 @@ func TestSubmissionsMeetClose(t *testing.T) {
 	group.Wait()
 	if list, err := client.List(t.Context(), "", 100); err != nil || len(list) != 20 {
 		t.Errorf("%d runs, %v", len(list), err)
+	}
+}
+
+// TestClientsOutlastAClosingEngine asks an engine that ends and waits for an action: it answers that it has gone for as long as the action
+// takes, and the client asks on until it can take over.
+func TestClientsOutlastAClosingEngine(t *testing.T) {
+	started, free := make(chan struct{}), make(chan struct{})
+	slow := action(t, "slow.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		close(started)
+		<-free
+		return tool.Result{Content: "done"}, nil
+	}, nil)
+	b := newBed(t, newModel(t, says("", call{"a", "slow__act", `{}`}), says("ok")), slow)
+	engine, client := b.connect(), b.connect()
+	defer client.Close()
+	run, err := engine.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	closed := make(chan error, 1)
+	go func() { closed <- engine.Close() }()
+	b.gone(engine, run)
+	asked := make(chan error, 1)
+	go func() {
+		_, err := client.Submit(t.Context(), b.request(approval.Policy{OnApproval: approval.DenyAndGoOn}))
+		asked <- err
+	}()
+	close(free)
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-asked; err != nil {
+		t.Errorf("the client was told %v", err)
+	}
+	expect(t, b.await(client, run), regie.EndAnswered, "SUCCEEDED")
+}
+
+// gone waits until an engine that is closing says that it has gone.
+func (b *bed) gone(engine *app.Conn, run dispatch.Run) {
+	b.t.Helper()
+	for {
+		request := b.request(everything)
+		request.SessionID = run.SessionID
+		request.WhenBusy = store.Reject
+		if _, err := engine.Submit(b.t.Context(), request); regie.CodeOf(err) == regie.CodeEngineGone {
+			return
+		}
 	}
 }
