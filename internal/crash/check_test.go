@@ -21,7 +21,7 @@ import (
 var outcomes = []string{
 	"call SUCCEEDED", "call FAILED", "call UNKNOWN", "call NOT_RUN DENIED", "call NOT_RUN EXPIRED", "call NOT_RUN SUPERSEDED", "call NOT_RUN INTERRUPTED",
 	"round ANSWERED", "round DENIED", "round INTERRUPTED", "round STOPPED", "round waits",
-	"decision acked", "decision refused", "decision repeated", "decision edited", "decision allow_session", "answer acked",
+	"decision acked", "decision refused", "decision repeated", "decision edited", "decision allow_session", "effect under a rule", "answer acked",
 	"note admitted", "note withdrawn", "note waits", "note repeated", "word PAUSE", "word RESUME", "word INTERRUPT", "word STOP",
 }
 

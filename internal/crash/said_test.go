@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -46,9 +47,11 @@ func (c *checks) reviews() map[[2]regie.ID]storedReview {
 // it was said; every stored one was said; and what happened was allowed by one, by a rule that one made, or by the policy.
 func (c *checks) checkDecisions() {
 	reviews := c.reviews()
-	acks, asked, rules := map[string]bool{}, map[string]bool{}, false
+	acks, asked := map[string]bool{}, map[string]bool{}
+	var rules []rule
 	for _, e := range c.told {
 		if e.Stage == sent {
+			rules = append(rules, standing(e)...)
 			if asked[e.Key] && e.Decide != nil {
 				c.h.seen["decision repeated"]++
 			}
@@ -65,7 +68,6 @@ func (c *checks) checkDecisions() {
 		case e.Decide != nil:
 			c.h.seen["decision "+e.Stage]++
 			for _, d := range e.Decide.Decisions {
-				rules = rules || d.Answer == regie.AnswerSession
 				if e.Stage == acked {
 					c.checkDecision(e, d, reviews[[2]regie.ID{e.Decide.ApprovalID, d.CallID}])
 				}
@@ -117,13 +119,32 @@ func (c *checks) checkSaid(reviews map[[2]regie.ID]storedReview) {
 	}
 }
 
-// checkHappened asserts invariant 3 on the ledger: no action without the policy, a rule or the person's word on exactly that call.
-func (c *checks) checkHappened(reviews map[[2]regie.ID]storedReview, rules bool) {
+// rule is what the person allowed for the rest of the session, from when on at the earliest.
+type rule struct {
+	scope regie.Scope
+	since time.Time
+}
+
+func standing(e entry) (rules []rule) {
+	if e.Decide == nil {
+		return nil
+	}
+	for _, d := range e.Decide.Decisions {
+		if d.Scope != nil {
+			rules = append(rules, rule{*d.Scope, e.At})
+		}
+	}
+	return rules
+}
+
+// checkHappened asserts invariant 3 on the ledger: no action without the person's word on exactly that call, or, where they were not asked
+// about it, without the policy or what they had said about such calls before.
+func (c *checks) checkHappened(reviews map[[2]regie.ID]storedReview, rules []rule) {
 	for _, e := range c.effects {
 		if e.Class == regie.ClassRead || len(c.p.policy.Allow) > 0 {
 			continue
 		}
-		asked, allowed := false, rules
+		asked, allowed := false, false
 		for key, v := range reviews {
 			if key[1] != e.Key {
 				continue
@@ -132,6 +153,12 @@ func (c *checks) checkHappened(reviews map[[2]regie.ID]storedReview, rules bool)
 			asked = true
 			if strings.HasPrefix(v.answer.String, "allow") && (!v.edited.Valid || json.Unmarshal([]byte(v.edited.String), &args) == nil && args.Name == e.Name) {
 				allowed = true
+			}
+		}
+		for _, r := range rules {
+			if !asked && r.since.Before(e.At) && r.scope.Matches("ledger."+string(e.Class), regie.Hash{}, map[string]any{"name": e.Name}) {
+				allowed = true
+				c.h.seen["effect under a rule"]++
 			}
 		}
 		if !allowed {
