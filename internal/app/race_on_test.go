@@ -3,4 +3,4 @@
 package app_test
 
 // waitingSessions are fewer under the race detector, which makes SQLite ten times slower.
-const waitingSessions = 150
+const waitingSessions = 300
