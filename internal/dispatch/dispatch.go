@@ -393,8 +393,8 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	if err == nil || errors.Is(err, errHeld) { // held: somebody else resumed it
 		return nil
 	}
-	// And may have brought it to its end, or to where it waits, by now.
-	if now, again := d.store.Round(ctx, round); again == nil && now.State != regie.RoundRunning {
+	// And may have brought it to its end, or to where it waits, by now; or a later pause came first: then that one holds.
+	if now, again := d.store.Round(ctx, round); again == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause) {
 		return nil
 	}
 	return err
