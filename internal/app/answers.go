@@ -125,7 +125,7 @@ func (l *local) edited(
 		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments do not fit: %s", checked.Error.Message)
 	}
 	d.Arguments = checked.Arguments
-	rules, err := l.store.Rules(ctx, of.ID)
+	rules, err := l.store.Rules(ctx, of.WorkspaceID, of.ID)
 	if err != nil {
 		return regie.Review{}, err
 	}
@@ -207,6 +207,9 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
 	if in.WhenBusy == store.Reject {
 		return dispatch.Run{}, false, nil
+	}
+	if open, err := l.store.AwaitsAnswer(ctx, in.SessionID); !open || err != nil {
+		return dispatch.Run{}, false, err
 	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
 	if err != nil || len(inbox.Questions) == 0 {

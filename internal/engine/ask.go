@@ -33,7 +33,7 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 
 // readRules takes the standing rules as they are now: the policy is always the current one (decision 36).
 func (r *run) readRules() error {
-	rules, err := r.cfg.Store.Rules(r.commit, r.session.ID)
+	rules, err := r.cfg.Store.Rules(r.commit, r.session.WorkspaceID, r.session.ID)
 	if err == nil {
 		r.rules = rules
 	}

@@ -20,7 +20,7 @@ type Store interface {
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
-	Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error)
+	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	Release(ctx context.Context, fence store.Fence) error
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)

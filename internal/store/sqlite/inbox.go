@@ -195,30 +195,27 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 type ruleCache struct {
 	mu      sync.Mutex
 	version int64
-	read    map[regie.ID][]regie.Rule // by session
+	read    map[regie.ID][]regie.Rule // by workspace
 }
 
-// maxRuleSessions bounds the sessions whose rules are kept.
-const maxRuleSessions = 10_000
-
-func (c *ruleCache) get(session regie.ID) (rules []regie.Rule, version int64, ok bool) {
+func (c *ruleCache) get(workspace regie.ID) (rules []regie.Rule, version int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rules, ok = c.read[session]
+	rules, ok = c.read[workspace]
 	return rules, c.version, ok
 }
 
 // put keeps rules that were read under a version; where one was added meanwhile they are not kept.
-func (c *ruleCache) put(session regie.ID, rules []regie.Rule, version int64) {
+func (c *ruleCache) put(workspace regie.ID, rules []regie.Rule, version int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version != c.version {
 		return
 	}
-	if c.read == nil || len(c.read) >= maxRuleSessions {
+	if c.read == nil {
 		c.read = map[regie.ID][]regie.Rule{}
 	}
-	c.read[session] = rules
+	c.read[workspace] = rules
 }
 
 func (c *ruleCache) changed() {
@@ -230,22 +227,27 @@ func (c *ruleCache) changed() {
 
 // Rules returns the standing rules that hold for a session, those of its workspace included (spec 4.4). Expired ones are for the
 // verdict to leave out.
-func (s *Store) Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error) {
-	kept, version, ok := s.rules.get(session)
-	if ok {
-		return kept, nil
+func (s *Store) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
+	all, version, ok := s.rules.get(workspace)
+	if !ok {
+		var err error
+		if all, err = s.readRules(ctx, workspace); err != nil {
+			return nil, err
+		}
+		s.rules.put(workspace, all, version)
 	}
-	rules, err := s.readRules(ctx, session)
-	if err == nil {
-		s.rules.put(session, rules, version)
+	var out []regie.Rule
+	for _, rule := range all {
+		if rule.SessionID.IsZero() || rule.SessionID == session {
+			out = append(out, rule)
+		}
 	}
-	return rules, err
+	return out, nil
 }
 
-func (s *Store) readRules(ctx context.Context, session regie.ID) ([]regie.Rule, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT r.id, r.workspace_id, CASE WHEN r.session IS NULL THEN NULL ELSE s.id END, r.verdict, r.scope, r.author, r.from_call, r.created_at, r.expires_at
-		FROM sessions s JOIN rules r ON r.workspace_id = s.workspace_id WHERE s.id = ? AND (r.session IS NULL OR r.session = s.n) AND r.revoked_at IS NULL
-		ORDER BY r.created_at, r.id`, session)
+func (s *Store) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT r.id, r.workspace_id, s.id, r.verdict, r.scope, r.author, r.from_call, r.created_at, r.expires_at
+		FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ? AND r.revoked_at IS NULL ORDER BY r.created_at, r.id`, workspace)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -284,6 +286,14 @@ func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string
 	}
 	data, err := s.Blob(ctx, blob)
 	return string(data), err
+}
+
+// AwaitsAnswer reports whether a question of a session is open.
+func (s *Store) AwaitsAnswer(ctx context.Context, session regie.ID) (bool, error) {
+	var n int
+	err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM sessions s JOIN rounds r ON r.session = s.n AND r.state = 'WAITING'
+		JOIN waits w ON w.round_id = r.id WHERE s.id = ? AND r.state <> 'ENDED' AND w.state = 'OPEN' AND w.kind = 'QUESTION'`, session).Scan(&n)
+	return n > 0, explain(err, FileName)
 }
 
 // OpenRound returns the round of a session that has not ended; the zero id where none is open.

@@ -32,7 +32,7 @@ type Store interface {
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
-	Rules(ctx context.Context, session regie.ID) ([]regie.Rule, error)
+	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
 	CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error

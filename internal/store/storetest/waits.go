@@ -343,11 +343,11 @@ func rules(w *World) {
 		Decisions: []regie.Decision{{CallID: reply.Calls[0].ID, Answer: regie.AnswerSession, Scope: &scope, By: "ada"}, {CallID: reply.Calls[1].ID, Answer: regie.AnswerAlways, Scope: &scope, By: "ada"}},
 	})
 	w.must(err)
-	own, err := w.Store.Rules(w.Ctx, fence.SessionID)
+	own, err := w.Store.Rules(w.Ctx, w.Workspace.ID, fence.SessionID)
 	w.must(err)
 	w.equal("rules of the session", len(own), 2)
 	w.equal("scope", own[0].Scope, scope)
-	others, err := w.Store.Rules(w.Ctx, w.Start().SessionID)
+	others, err := w.Store.Rules(w.Ctx, w.Workspace.ID, w.Start().SessionID)
 	w.must(err)
 	if len(others) != 1 || !others[0].SessionID.IsZero() || others[0].WorkspaceID != w.Workspace.ID {
 		w.T.Errorf("rules of another session: %+v", others)
