@@ -8,6 +8,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/session"
@@ -73,6 +74,7 @@ func (l *local) complete(ctx context.Context, stored *store.Decide, asked *regie
 		stored.Decisions = append(stored.Decisions, d)
 		return nil
 	}
+	d.Reason = plain.Strip(d.Reason)
 	switch {
 	case len(d.Reason) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
@@ -199,7 +201,7 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	case len(in.Note) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
 	}
-	return l.store.ResolveCall(ctx, in.CallID, in.As, in.Note, author(in.By))
+	return l.store.ResolveCall(ctx, in.CallID, in.As, plain.Strip(in.Note), author(in.By))
 }
 
 // answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
@@ -225,6 +227,13 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 		return dispatch.Run{}, false, nil
 	}
 	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: in.Text}}, in.ClientID)
+	switch regie.CodeOf(err) {
+	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
+		return dispatch.Run{}, false, nil
+	case regie.CodeBadRequest: // it is no answer, so it is something else that the person wants
+		in.WhenBusy = store.Steer
+		return dispatch.Run{}, false, nil
+	}
 	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, Answered: true}, err == nil, err
 }
 

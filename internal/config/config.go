@@ -159,9 +159,6 @@ func (c *Config) RequireModel() error {
 // answer in their place.
 func (c *Config) Fingerprint() regie.Hash {
 	parts := []string{c.Provider, c.BaseURL, c.APIKey, c.Replay, c.Record}
-	if file := c.File.fingerprint(); file != "" {
-		parts = append(parts, file)
-	}
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }
 

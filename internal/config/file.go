@@ -2,14 +2,12 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -173,13 +171,4 @@ func (f *File) MCPNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// fingerprint tells files apart in what a run depends on.
-func (f *File) fingerprint() string {
-	data, err := json.Marshal(f)
-	if err != nil || len(f.MCPServers) == 0 && f.Approvals == (Approvals{}) {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
 }

@@ -54,10 +54,10 @@ func TestFile(t *testing.T) {
 		t.Errorf("names %v", names)
 	}
 	other, err := load(t, strings.Replace(whole, "keyed", "once", 1), env)
-	if err != nil || other.Fingerprint() == c.Fingerprint() {
-		t.Errorf("another file has the same fingerprint (%v)", err)
+	if err != nil || other.Fingerprint() != c.Fingerprint() {
+		t.Errorf("another file pins runs that wait (%v)", err)
 	}
-	if empty, err := load(t, "", nil); err != nil || empty.File.fingerprint() != "" {
+	if empty, err := load(t, "", nil); err != nil || len(empty.File.MCPServers) != 0 {
 		t.Errorf("an empty file: %+v, %v", empty.File, err)
 	}
 }

@@ -369,7 +369,15 @@ func (d *Dispatcher) tell(round regie.ID, word regie.StopRequest) bool {
 // Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
 func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	now, err := d.store.Round(ctx, round)
-	if err != nil || now.State == regie.RoundEnded {
+	if err == nil && now.State == regie.RoundEnded {
+		// The pause may have met its end, and then holds the round that comes after it.
+		round, err = d.store.OpenRound(ctx, now.SessionID)
+		if err != nil || round.IsZero() {
+			return err
+		}
+		now, err = d.store.Round(ctx, round)
+	}
+	if err != nil {
 		return err
 	}
 	// A pause may still be on its way through the round: it is obeyed first.

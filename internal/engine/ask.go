@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +25,39 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 	if len(call.Executed) > 0 {
 		signature = r.cfg.Tools.Check(call.Tool, string(call.Executed)).Signature
 	}
-	return approval.Decide(approval.Input{
+	in := approval.Input{
 		Tool: call.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role, Signature: signature, Arguments: arguments,
 		Levels: r.cfg.levels(r.session), Policy: r.policy, Rules: r.rules, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call),
-	})
+	}
+	judged := approval.Decide(in)
+	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })
+	if judged.Verdict == regie.VerdictAllow && byRule && r.throughLink(call, arguments) {
+		in.Rules = slices.DeleteFunc(slices.Clone(in.Rules), func(rule regie.Rule) bool { return rule.Verdict == regie.VerdictAllow })
+		judged = approval.Decide(in)
+	}
+	return judged
+}
+
+// throughLink reports whether a call is about a file that no argument names letter by letter: a link leads to it. A rule compares letters,
+// so it cannot know where such a call goes.
+func (r *run) throughLink(call *regie.Call, arguments map[string]any) bool {
+	target, inv := r.invocation(call)
+	if target == nil {
+		return false
+	}
+	preview, _ := tool.DescribeCall(r.commit, target, inv)
+	for _, p := range preview.Preconditions {
+		named := false
+		for _, value := range arguments {
+			text, ok := value.(string)
+			named = named || ok && path.Clean(text) == p.Name
+		}
+		if p.Kind == regie.PreconditionFile && !named {
+			return true
+		}
+	}
+	return false
 }
 
 // readRules takes the standing rules as they are now: the policy is always the current one (decision 36).
@@ -271,7 +300,7 @@ func (r *run) reload() error {
 // clear judges a call again that is about to start (decision 20): same or milder runs, stricter is asked anew, forbidden is not run. It
 // reports whether the call may start.
 func (r *run) clear(call *regie.Call, target tool.Tool) bool {
-	if r.fresh[call.ID] { // judged a moment ago, with the reply
+	if r.fresh[call.ID] && call.State == regie.CallProposed { // judged a moment ago, with the reply, and nobody has edited it
 		return true
 	}
 	granted := regie.VerdictAllow

@@ -19,6 +19,9 @@ const maxParallel = 8
 // runCalls is phase CALLS: it settles the batch in its order. Queries run side by side; an action runs alone, after the commit of
 // its intent; each commit carries the result before and the intent after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
+	if err := r.rejudge(ctx); err != nil {
+		return err
+	}
 	for {
 		if ctx.Err() != nil {
 			return r.suspend(ctx)
@@ -199,12 +202,34 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	}
 }
 
+// rejudge looks at the actions of a batch that another process judged, before any of them starts: what must be asked about now is asked
+// with the rest.
+func (r *run) rejudge(ctx context.Context) error {
+	stale := func(call *regie.Call) bool {
+		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !r.fresh[call.ID] && !r.cleared[call.ID]
+	}
+	for i := range r.calls {
+		call := &r.calls[i]
+		if !stale(call) {
+			continue
+		}
+		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if target, _, ok := r.cfg.Tools.Lookup(call.Tool); ok && !r.clear(call, target) && call.State.Settled() {
+			r.unsaved = append(r.unsaved, i)
+		}
+		r.cleared[call.ID] = true
+	}
+	return nil
+}
+
 // startQueries runs the next query with its neighbours, unless one that another process judged may not run any more as it was judged.
 func (r *run) startQueries(ctx context.Context, first int) error {
-	for i := first; i < len(r.calls) && r.calls[i].Kind == regie.KindQuery && !r.calls[i].State.Settled(); i++ {
+	for i := first; i < len(r.calls) && r.calls[i].Kind == regie.KindQuery && ready(&r.calls[i]); i++ {
 		call := &r.calls[i]
 		target, _, ok := r.cfg.Tools.Lookup(call.Tool)
-		if !ok || r.fresh[call.ID] {
+		if !ok || r.fresh[call.ID] && call.State == regie.CallProposed || r.cleared[call.ID] {
 			continue
 		}
 		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil {
@@ -216,7 +241,7 @@ func (r *run) startQueries(ctx context.Context, first int) error {
 			}
 			return nil // the loop sees what it has become
 		}
-		r.fresh[call.ID] = true
+		r.cleared[call.ID] = true
 	}
 	r.runQueries(ctx, first)
 	return nil

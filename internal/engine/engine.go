@@ -121,7 +121,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, e
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
 		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
 		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
-		reviews: claimed.Reviews, questioned: claimed.Asked, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{},
+		reviews: claimed.Reviews, questioned: claimed.Asked, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{},
 	}
 	if err := r.readPolicy(); err != nil {
 		return Left{}, err
@@ -165,4 +165,5 @@ type run struct {
 	questioned map[regie.ID]bool               // the calls whose question was put to a person
 	judged     map[regie.ID]approval.Judgement // of the calls that are to be put to a person
 	fresh      map[regie.ID]bool               // the calls that were judged with the reply, under the rules of that moment
+	cleared    map[regie.ID]bool               // the calls that were judged again by this process
 }

@@ -425,7 +425,7 @@ func executed(call *regie.Call) bool {
 
 // failedForGood reports whether the same call would fail again (decision 30: only errors that no retry gets over count).
 func failedForGood(call *regie.Call) bool {
-	if call.Error == nil || call.Error.Retryable {
+	if call.Error == nil || call.Error.Retryable || call.Resolution != nil { // a person found out: it may be tried again
 		return false
 	}
 	return call.State == regie.CallFailed || call.NotRun == regie.NotRunInvalid || call.NotRun == regie.NotRunOutOfScope

@@ -182,6 +182,13 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 		return err
 	}
 	in.Exchange = exchange
+	for i := range calls {
+		// What nobody was asked about yet is stored as proposed: whoever goes on with the round judges it again.
+		if calls[i].State == regie.CallAwaitingApproval && !puts(in.Ask, calls[i].ID) {
+			calls[i].State = regie.CallProposed
+			delete(r.fresh, calls[i].ID)
+		}
+	}
 	if in.Ask != nil {
 		fault.Point(fault.AskBefore)
 	}
@@ -263,6 +270,14 @@ func (r *run) begin(ctx context.Context, in *store.Reply) error {
 	}
 	_, err = r.startNext(ctx, in.Calls)
 	return err
+}
+
+// puts reports whether a call is among those that are put to people.
+func puts(ask *store.Asked, call regie.ID) bool {
+	if ask == nil || ask.Approval == nil {
+		return false
+	}
+	return slices.ContainsFunc(ask.Approval.Reviews, func(review regie.Review) bool { return review.CallID == call })
 }
 
 // remember notes what was put to people.

@@ -28,7 +28,7 @@ func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
 		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
 			call := r.propose(part.Call, calls, message.ID, used)
-			if call.State == regie.CallProposed {
+			if !call.State.Settled() {
 				if earlier, ok := first[call.Signature]; ok {
 					call.DuplicateOf = earlier
 					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{Code: "DUPLICATE_IN_BATCH", Message: "the same call stands earlier in this reply: see its result"})

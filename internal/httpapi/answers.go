@@ -56,7 +56,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	in.ApprovalID = id
+	in.ApprovalID, in.StoreOnly = id, false // this engine is there to go on
 	out, err := s.control.Decide(r.Context(), in)
 	s.answer(w, r, http.StatusOK, out, err)
 }
@@ -74,7 +74,7 @@ func (s *server) reply(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	in.QuestionID = id
+	in.QuestionID, in.StoreOnly = id, false
 	out, err := s.control.Answer(r.Context(), in)
 	s.answer(w, r, http.StatusOK, out, err)
 }

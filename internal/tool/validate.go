@@ -99,6 +99,11 @@ func (r *Registry) Executable(name, arguments string) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	if e := r.byName[name]; e != nil {
+		if bytes.Contains(raw, []byte(`\u`)) { // the flag may be spelt with escapes
+			if canonical, problem := canonicalise(arguments); problem == nil {
+				raw = canonical
+			}
+		}
 		raw, _ = e.takeFlag(raw)
 	}
 	return raw

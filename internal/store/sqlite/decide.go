@@ -101,8 +101,9 @@ func (a *approvalRow) mayDecide(now time.Time) error {
 func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {
-		var answer, by, request sql.NullString
-		err := t.row("SELECT answer, decided_by, request FROM reviews WHERE approval_id = ? AND call_id = ?", in.ApprovalID, d.CallID).Scan(&answer, &by, &request)
+		var answer, by, request, reason sql.NullString
+		err := t.row("SELECT answer, decided_by, request, reason FROM reviews WHERE approval_id = ? AND call_id = ?", in.ApprovalID, d.CallID).
+			Scan(&answer, &by, &request, &reason)
 		if fault.Bug(fault.BugDecidedTwice) && answer.Valid && request.String != in.Request {
 			fresh = append(fresh, d)
 			continue
@@ -114,7 +115,7 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 			return nil, err
 		case !answer.Valid:
 			fresh = append(fresh, d)
-		case request.String != in.Request || in.Request == "":
+		case request.String != in.Request, in.Request == "", answer.String != string(d.Answer), reason.String != d.Reason:
 			return nil, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", by.String, answer.String)
 		}
 	}

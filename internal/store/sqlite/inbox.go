@@ -317,6 +317,9 @@ func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.Sess
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("session", id)
+		case err == nil && state == string(regie.SessionClosed) && reason != "": // closed, and now cancelled
+			_, err = t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
+			return err
 		case err != nil || state == string(regie.SessionClosed):
 			return err
 		case state != string(regie.SessionIdle):

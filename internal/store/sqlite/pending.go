@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -72,7 +73,11 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if len(steering) > 0 {
+	asked := 0
+	if err := t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN' AND kind <> 'NETWORK'", fence.RoundID).Scan(&asked); err != nil {
+		return false, err
+	}
+	if len(steering) > 0 && asked > 0 {
 		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
 			return false, err
 		}
@@ -207,7 +212,16 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec("UPDATE sessions SET state = 'ACTIVE', paused_at = NULL, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", next.Epoch, fence.Chain); err != nil {
+	// A pause that met the end holds on for what comes next (invariant 12).
+	var pausedAt sql.NullInt64
+	if err := t.row("SELECT paused_at FROM sessions WHERE n = ?", fence.Chain).Scan(&pausedAt); err != nil {
+		return err
+	}
+	state := regie.SessionActive
+	if pausedAt.Valid {
+		state = regie.SessionPaused
+	}
+	if _, err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
@@ -218,12 +232,18 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		return err
 	}
 	started, err := newEvent(regie.EventRound, roundEvent{
-		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive,
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: state,
 	})
 	if err != nil {
 		return err
 	}
-	out.Next = round.ID
+	if pausedAt.Valid {
+		if _, err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID); err != nil {
+			return err
+		}
+	} else {
+		out.Next = round.ID
+	}
 	_, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started})
 	return err
 }

@@ -104,10 +104,11 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 		return true, regie.Errorf(regie.CodeConflict, "the message id %s is taken", message.ID)
 	}
 	out.Message.Seq, out.RoundID, out.Duplicate = seq.Int64, round, true
-	if err == nil && !seq.Valid { // it still waits for its place in the open round
-		out.Pending = true
-		err = t.row(`SELECT coalesce((SELECT r.id FROM rounds r WHERE r.session = m.session AND r.state <> 'ENDED'), m.round_id), m.pending_seq
-			FROM messages m WHERE m.id = ?`, out.Message.ID).Scan(&out.RoundID, &out.Message.Seq)
+	if err == nil && !seq.Valid { // it still waits for its place in the open round, unless a stop gave it back
+		var withdrawn sql.NullInt64
+		err = t.row(`SELECT coalesce((SELECT r.id FROM rounds r WHERE r.session = m.session AND r.state <> 'ENDED'), m.round_id), m.pending_seq, m.withdrawn_at
+			FROM messages m WHERE m.id = ?`, out.Message.ID).Scan(&out.RoundID, &out.Message.Seq, &withdrawn)
+		out.Pending = !withdrawn.Valid
 	}
 	return true, err
 }

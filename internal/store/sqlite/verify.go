@@ -97,6 +97,8 @@ type spoken struct {
 	state     regie.CallState
 	code      regie.NotRunCode
 	result    regie.Hash
+	executed  regie.Hash // what a person's edit made of the arguments
+	intent    regie.Hash
 }
 
 // remember notes what an event says of calls: what was proposed, and how it was settled.
@@ -126,6 +128,12 @@ func remember(said map[regie.ID]*spoken, kind regie.EventType, body []byte) erro
 			said[event.CallID] = call
 		}
 		call.state, call.code, call.result = event.State, event.Code, event.Result
+		if !event.Executed.IsZero() {
+			call.executed = event.Executed
+		}
+		if !event.Intent.IsZero() {
+			call.intent = event.Intent
+		}
 	}
 	return nil
 }
@@ -148,6 +156,10 @@ func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, sai
 		switch {
 		case !log.arguments.IsZero() && regie.HashOf([]byte(c.Arguments)) != log.arguments:
 			return broken("the arguments of call %s were altered", c.ID)
+		case hashOrZero(c.Executed) != log.executed && report.Erased == 0:
+			return broken("what call %s ran with was altered", c.ID)
+		case hashOrZero(c.Intent) != log.intent && report.Erased == 0:
+			return broken("the evidence of call %s was altered", c.ID)
 		case c.State != log.state || c.NotRun != log.code:
 			return broken("call %s is %s, the log says %s", c.ID, c.State, log.state)
 		case !log.result.IsZero() && regie.HashOf([]byte(c.Result)) != log.result:

@@ -1,0 +1,329 @@
+package app_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// T9: a rule for docs/ and a symbolic link in it
+
+func TestFoundRuleAndLink(t *testing.T) {
+	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", call{"b", "files__write_file", `{"path":"docs/link/secret.txt","content":"owned","mode":"overwrite"}`}), says("ok"))
+	b := newBed(t, m)
+	for _, d := range []string{"docs", "src"} {
+		if err := os.Mkdir(filepath.Join(b.root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.WriteFile(filepath.Join(b.root, "src", "secret.txt"), []byte("mine\n"), 0o600)
+	if err := os.Symlink("../src", filepath.Join(b.root, "docs", "link")); err != nil {
+		t.Fatal(err)
+	}
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	var under *regie.Scope
+	for i, scope := range asked.Reviews[0].Preview.Scopes {
+		if scope.Kind == regie.ScopeUnder {
+			under = &asked.Reviews[0].Preview.Scopes[i]
+		}
+	}
+	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: under})); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	got, _ := os.ReadFile(filepath.Join(b.root, "src", "secret.txt"))
+	view, _ := conn.Get(t.Context(), run.RoundID)
+	t.Logf("%q %v", got, states(view))
+	if string(got) == "owned" {
+		t.Error("the rule for docs/ let a file of src/ be written")
+	}
+}
+
+// T10
+
+func TestFoundPausedBeforeAsking(t *testing.T) {
+	b := newBed(t, newModel(t))
+	in, said := make(chan struct{}), make(chan struct{})
+	fake := &fakeModel{}
+	fake.send = func(context.Context) (*provider.Reply, error) {
+		close(in)
+		<-said
+		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "files__write_file", Arguments: `{"path":"a.txt","content":"x"}`}}}, StopReason: "stop"}, nil
+	}
+	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, Models: func(string) (provider.Provider, error) { return fake, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-in
+	if err := conn.Pause(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	close(said)
+	if err := conn.Wait(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	view, _ := conn.Get(t.Context(), run.RoundID)
+	if view.Audit == nil {
+		t.Errorf("%v the log does not verify: %s", states(view), view.AuditError)
+	}
+}
+
+// T11: a steering message while the approval is open and a query runs; then everything is answered by the steer
+
+func TestFoundSteerWhileQueryRuns(t *testing.T) {
+	free := make(chan struct{})
+	slow := query(t, "q.slow", regie.RiskInternal, false, func(_ context.Context, _ *tool.Invocation) (tool.Result, error) {
+		<-free
+		return tool.Result{Content: "slow"}, nil
+	})
+	b := newBed(t, newModel(t, says("", call{"q", "q__slow", `{}`}, write("w", "a.txt", "x")), says("ok")), slow)
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.next(conn, run.SessionID, regie.ID{})
+	in := b.request(approval.Policy{})
+	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
+	if _, err := conn.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	close(free)
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "NOT_RUN SUPERSEDED")
+}
+
+// T12: an escaped flag
+
+func TestFoundEscapedFlag(t *testing.T) {
+	var got string
+	act := action(t, "x.act", regie.ClassOnce, func(_ context.Context, inv *tool.Invocation) (tool.Result, error) {
+		got = string(inv.Arguments)
+		return tool.Result{Content: "done"}, nil
+	}, nil)
+	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"\u005fvalidate":false,"name":"a"}`}), says("ok")), act)
+	view := b.run(everything)
+	t.Log(states(view), got, view.Exchanges[0].Calls[0].Error)
+	if states(view)[0] != "SUCCEEDED" {
+		t.Error("valid arguments fail")
+	}
+}
+
+// T13
+
+func TestFoundPausedThenPreviewFails(t *testing.T) {
+	b := newBed(t, newModel(t))
+	in, said := make(chan struct{}), make(chan struct{})
+	var n atomic.Int64
+	fake := &fakeModel{}
+	fake.send = func(context.Context) (*provider.Reply, error) {
+		if n.Add(1) > 1 {
+			return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: "ok"}}, StopReason: "stop"}, nil
+		}
+		close(in)
+		<-said
+		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "files__write_file", Arguments: `{"path":"a.txt","content":"x"}`}}}, StopReason: "stop"}, nil
+	}
+	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, Models: func(string) (provider.Provider, error) { return fake, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-in
+	if err := conn.Pause(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	close(said)
+	if err := conn.Wait(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("somebody else's"), 0o600)
+	for range 3 {
+		err := conn.Resume(t.Context(), run.RoundID)
+		werr := conn.Wait(t.Context(), run.RoundID)
+		time.Sleep(200 * time.Millisecond)
+		view, _ := conn.Get(t.Context(), run.RoundID)
+		t.Log(err, werr, states(view), view.Round.State, view.Session.State, view.Round.Counters.Resumes)
+	}
+	view, _ := conn.Get(t.Context(), run.RoundID)
+	if view.Round.State == regie.RoundRunning {
+		t.Error("the round is stuck")
+	}
+}
+
+// T53
+
+// T54: a reason with a NUL, a same request with another answer
+
+// T23
+
+func TestFoundVerifyBindsWhatRan(t *testing.T) {
+	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+	conn := b.connect()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"path":"b.txt","content":"edited\n"}`)})); err != nil {
+		t.Fatal(err)
+	}
+	b.await(conn, run)
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(b.settings.DataDir, "*.db"))
+	t.Log(files)
+	db, err := sql.Open("sqlite", files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trigger := range []string{"calls_order", "reviews_decided_once"} {
+		if _, err := db.ExecContext(t.Context(), "DROP TRIGGER "+trigger); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), `UPDATE calls SET executed = '{"path":"forged"}', intent = '{}'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `UPDATE reviews SET decided_by = 'mallory', edited = NULL, preview = '{}', arguments = '{}'`); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	conn = b.connect()
+	defer conn.Close()
+	view, err := conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view.Audit != nil {
+		t.Errorf("verify finds nothing: the executed arguments are %s", view.Exchanges[0].Calls[0].Executed)
+	}
+}
+
+// T24
+
+func TestFoundStopAClosedChat(t *testing.T) {
+	b := newBed(t, newModel(t, says("ok")))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.await(conn, run)
+	if err := conn.CloseSession(t.Context(), run.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Stop(t.Context(), run.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	view, _ := conn.Get(t.Context(), run.RoundID)
+	if view.Session.EndReason != regie.SessionCancelled {
+		t.Errorf("stopped, and it is %s %q", view.Session.State, view.Session.EndReason)
+	}
+}
+
+// T25: a stop while nothing waits, and a steer during a question without free text
+
+func TestFoundLongAnswer(t *testing.T) {
+	b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}), says("ok")))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(questions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.state(conn, run.SessionID, regie.SessionWaitingResponse)
+	in := b.request(questions)
+	in.SessionID, in.WhenBusy, in.Text = run.SessionID, store.Steer, strings.Repeat("a log line\r", 2000)
+	out, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Errorf("a message that would be taken at any other time is lost: %v %+v", err, out)
+	}
+}
+
+// T26: two messages at the same moment while a question is open
+
+func TestFoundTwoMessagesOneQuestion(t *testing.T) {
+	b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}), says("ok"), says("so"), says("well")))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(questions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.state(conn, run.SessionID, regie.SessionWaitingResponse)
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			in := b.request(questions)
+			in.SessionID, in.Text = run.SessionID, fmt.Sprint("message ", i)
+			if _, err := conn.Submit(t.Context(), in); err != nil {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// T27: an approved path whose link is pointed elsewhere before the write
+
+func TestFoundLinkMovedAfterApproval(t *testing.T) {
+	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"docs/link/new.txt","content":"x\n"}`}), says("ok"))
+	b := newBed(t, m)
+	for _, d := range []string{"docs", "one", "two"} {
+		_ = os.Mkdir(filepath.Join(b.root, d), 0o755)
+	}
+	link := filepath.Join(b.root, "docs", "link")
+	_ = os.Symlink("../one", link)
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	t.Log(asked.Reviews[0].Preview.String(), asked.Reviews[0].Preview.Preconditions)
+	_ = os.Remove(link)
+	_ = os.Symlink("../two", link)
+	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, run)
+	if _, err := os.Stat(filepath.Join(b.root, "two", "new.txt")); err == nil {
+		t.Errorf("written to another place than was shown: %v", states(view))
+	}
+}
+
+// T28: two approved writes of one file
