@@ -135,7 +135,7 @@ func TestFoundSteeredNetworkWait(t *testing.T) {
 
 func TestFoundEditWhileQueryRuns(t *testing.T) {
 	free := make(chan struct{})
-	slow := query(t, "q.slow", regie.RiskInternal, false, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
+	slow := query(t, "q.slow", regie.RiskInternal, false, func(_ context.Context, _ *tool.Invocation) (tool.Result, error) {
 		<-free
 		return tool.Result{Content: "slow"}, nil
 	})
@@ -199,7 +199,7 @@ func TestFoundPauseMeetsAnswer(t *testing.T) {
 	var calls atomic.Int64
 	in, said := make(chan struct{}), make(chan struct{})
 	fake := &fakeModel{}
-	fake.send = func(ctx context.Context) (*provider.Reply, error) {
+	fake.send = func(context.Context) (*provider.Reply, error) {
 		if calls.Add(1) == 1 {
 			close(in)
 			<-said // the pause is durable; the last byte of the reply is here already
