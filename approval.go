@@ -13,16 +13,34 @@ const MaxDiff = 64 << 10
 // and values in Preconditions and Scopes are data to compare with: a surface shows the sentences, not those.
 type Preview struct {
 	// Sentence says what the call will do.
-	Sentence `json:"sentence"`
+	Sentence Sentence `json:"sentence"`
 	// Diff is a unified diff, or a text where there is nothing to compare; at most MaxDiff bytes, with a marker where it is shortened.
 	Diff string `json:"diff,omitempty"`
 	// Warnings are what a person should know and would not see in the diff.
 	Warnings []Sentence `json:"warnings,omitempty"`
+	// Once says that only this very call can be allowed: then there are no scopes, because no standing rule would ever hold for such a call.
+	Once bool `json:"once,omitempty"`
 	// Preconditions are what the preview was made from; an approval binds them (decision 20).
 	Preconditions []Precondition `json:"preconditions,omitempty"`
 	// Scopes are proposed for "allow for this session" and "always allow", the narrowest first. The first one is the default:
 	// exactly these arguments (decision 20).
 	Scopes []Scope `json:"scopes,omitempty"`
+}
+
+// Named reports whether the arguments of a call name each file that the preview was made from letter by letter. Where a link leads to one
+// they do not: a scope, which compares letters, cannot know where such a call goes.
+func (p Preview) Named(arguments map[string]any) bool {
+	for _, condition := range p.Preconditions {
+		named := condition.Kind != PreconditionFile && condition.Kind != PreconditionPlace
+		for _, value := range arguments {
+			text, ok := value.(string)
+			named = named || ok && path.Clean(text) == condition.Name
+		}
+		if !named {
+			return false
+		}
+	}
+	return true
 }
 
 // PreconditionKind says what a precondition is about (decision 20).
@@ -31,12 +49,17 @@ type PreconditionKind string
 // PreconditionFile is the content of a file: Name is its path in the workspace without links, Hash the SHA-256 of its bytes.
 const PreconditionFile PreconditionKind = "file"
 
+// PreconditionPlace is where a path leads: Name is the path in the workspace without links. It has no hash: what lies there is not shown.
+const PreconditionPlace PreconditionKind = "place"
+
 // Precondition is a state of the world that a preview showed. When it is gone the approval does not hold (decision 20).
 type Precondition struct {
 	Kind PreconditionKind `json:"kind"`
 	Name string           `json:"name"`
 	// Hash is what it must be; zero means that it must not exist.
 	Hash Hash `json:"hash,omitzero"`
+	// After is the call of the same reply that was to bring it about when the preview was made; zero where it was so already.
+	After ID `json:"after,omitzero"`
 }
 
 // ScopeKind says how a scope compares (decision 20).
@@ -60,7 +83,7 @@ type Scope struct {
 	// Value is what the field is compared with: a clean relative path for ScopeUnder, the signature's digits for all arguments.
 	Value string `json:"value,omitempty"`
 	// Sentence says it in words.
-	Sentence `json:"sentence"`
+	Sentence Sentence `json:"sentence"`
 }
 
 // Matches reports whether a call lies within the scope: a call of that tool with that signature (decision 8) and those arguments. It

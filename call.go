@@ -64,6 +64,41 @@ const (
 	NotRunRepeatedFailure  NotRunCode = "REPEATED_FAILURE"
 )
 
+// CommandStatus is the view of a call's state that results have (spec 4.1, decision 52).
+type CommandStatus string
+
+// The statuses of a CommandResult.
+const (
+	StatusSuccess     CommandStatus = "SUCCESS"
+	StatusFailed      CommandStatus = "FAILED"
+	StatusCancelled   CommandStatus = "CANCELLED" // a person's word, or their silence
+	StatusCached      CommandStatus = "CACHED"
+	StatusNotExecuted CommandStatus = "NOT_EXECUTED"
+	StatusUnknown     CommandStatus = "UNKNOWN"
+)
+
+// Status returns the call's state as a CommandResult has it (decision 52). A call that is not settled is not executed.
+func (c *Call) Status() CommandStatus {
+	switch c.State {
+	case CallSucceeded:
+		return StatusSuccess
+	case CallFailed:
+		return StatusFailed
+	case CallUnknown:
+		return StatusUnknown
+	case CallNotRun:
+		switch c.NotRun {
+		case NotRunDenied, NotRunExpired, NotRunInterrupted, NotRunSuperseded:
+			return StatusCancelled
+		case NotRunCached:
+			return StatusCached
+		default:
+		}
+	default:
+	}
+	return StatusNotExecuted
+}
+
 // Origin says where a call comes from (spec 4.1, decision 46).
 type Origin string
 
@@ -114,11 +149,16 @@ type Call struct {
 	Result string     `json:"result,omitempty"`
 	Error  *CallError `json:"error,omitempty"`
 	// ResultBlob holds the whole result where Result is a shortened one (spec 3.2).
-	ResultBlob  Hash  `json:"result_blob,omitzero"`
+	ResultBlob Hash `json:"result_blob,omitzero"`
+	// ResultLost is the size in bytes of a whole result that is not kept: it could not be stored, or was erased since. Zero: it is.
+	ResultLost  int64 `json:"result_lost,omitempty"`
 	DuplicateOf ID    `json:"duplicate_of,omitzero"`
 	Attempts    int   `json:"attempts"`
 	Recovered   bool  `json:"recovered,omitempty"` // settled after a crash, by a probe or by running again
 	DurationUS  int64 `json:"duration_us"`         // microseconds
+
+	// CopyOf is the call that was made, where this one is its copy in a fork: a copy tells what happened and runs nothing (decision 17).
+	CopyOf ID `json:"copy_of,omitzero"`
 
 	// Resolution is a person's word on a call whose outcome nobody knew (decision 5).
 	Resolution *Resolution `json:"resolution,omitempty"`

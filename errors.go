@@ -26,6 +26,7 @@ const (
 	CodeEngineGone       Code = "ENGINE_GONE"       // the engine ended while it was asked: ask the next one
 	CodeDiskFull         Code = "DISK_FULL"         // no room on the disk
 	CodeDatabaseLocked   Code = "DATABASE_LOCKED"   // another program holds the database file
+	CodeDatabaseDown     Code = "DATABASE_DOWN"     // the database server cannot be reached, or takes nothing for now
 	CodeNoPermission     Code = "NO_PERMISSION"     // the operating system refused
 	CodeReadOnly         Code = "READ_ONLY"         // the directory or file cannot be written
 	CodeNoModel          Code = "NO_MODEL"          // no model is configured
@@ -39,7 +40,10 @@ const (
 	CodeSpecialFile      Code = "SPECIAL_FILE"      // FIFO, device, socket
 	CodeFileTooLarge     Code = "FILE_TOO_LARGE"    // larger than a tool handles
 	CodeFileChanged      Code = "FILE_CHANGED"      // the file is not what it was when the call was prepared
+	CodeTextNotFound     Code = "TEXT_NOT_FOUND"    // what an edit is to replace does not stand in the file
+	CodeTextAmbiguous    Code = "TEXT_AMBIGUOUS"    // it stands there another number of times than the edit says
 	CodeStalePreview     Code = "STALE_PREVIEW"     // what an approval showed is no longer so (decision 20)
+	CodeUndoConflict     Code = "UNDO_CONFLICT"     // a file is not as the run left it: nothing was undone (decision 16)
 	CodeBadPattern       Code = "BAD_PATTERN"       // a glob that does not parse or is too costly
 	CodeUnknownTool      Code = "UNKNOWN_TOOL"      // no tool of that name in scope
 	CodeBadArguments     Code = "INVALID_ARGUMENTS" // arguments that do not fit the tool's schema
@@ -59,6 +63,10 @@ const (
 	CodeProviderBusy     Code = "PROVIDER_BUSY"     // 429, 5xx, 529: try again later
 	CodeProviderOffline  Code = "PROVIDER_OFFLINE"  // the request was certainly not sent (decision 42)
 	CodeProviderBroken   Code = "PROVIDER_BROKEN"   // the connection broke after the request was sent
+	CodePriceUnknown     Code = "PRICE_UNKNOWN"     // a budget holds, and nobody knows what the model costs (decision 29)
+	CodeOverBudget       Code = "OVER_BUDGET"       // the call was not made: it could cost more than a budget leaves (decision 29)
+	CodeContextTooLarge  Code = "CONTEXT_TOO_LARGE" // a prompt that the model's window does not hold, whatever is left out (spec 3.4)
+	CodePromptMismatch   Code = "PROMPT_MISMATCH"   // a stored model call cannot be rebuilt byte for byte (decision 14)
 	CodeReplayMismatch   Code = "REPLAY_MISMATCH"   // the recording holds no answer to this request
 	CodeChainBroken      Code = "CHAIN_BROKEN"      // the audit chain does not verify (decision 15)
 	CodeInternal         Code = "INTERNAL"          // a bug of ours

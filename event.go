@@ -15,14 +15,20 @@ const (
 	EventSessionState   EventType = "session_state"
 	EventMessage        EventType = "message"
 	EventMessagePending EventType = "message_pending"
-	EventRound          EventType = "round"       // started, stop requested, ended
-	EventToolCall       EventType = "tool_call"   // a call was proposed, or started
-	EventToolResult     EventType = "tool_result" // a call was settled
-	EventApproval       EventType = "approval"    // calls were put to a person, decided, expired, withdrawn
-	EventQuestion       EventType = "question"    // a question was put to a person, answered, expired, withdrawn
-	EventPlan           EventType = "plan"        // the agent's plan has changed
-	EventStreamReset    EventType = "stream_reset"
-	EventErased         EventType = "erased"
+	// EventMessageWithdrawn tells that a pending message was given back: it never gets a place in the thread (decision 10).
+	EventMessageWithdrawn EventType = "message_withdrawn"
+	EventRound            EventType = "round"       // started, stop requested, ended
+	EventToolCall         EventType = "tool_call"   // a call was proposed, or started
+	EventToolResult       EventType = "tool_result" // a call was settled
+	EventApproval         EventType = "approval"    // calls were put to a person, decided, expired, withdrawn
+	EventQuestion         EventType = "question"    // a question was put to a person, answered, expired, withdrawn
+	EventPlan             EventType = "plan"        // the agent's plan has changed
+	EventNotice           EventType = "notice"      // what somebody who is not watching should hear of
+	EventStreamReset      EventType = "stream_reset"
+	EventFallback         EventType = "fallback" // another provider goes on with a model call
+	EventRule             EventType = "rule"     // a standing rule was made, or revoked; in its workspace's log (decision 15)
+	EventUndo             EventType = "undo"     // an undo is intended, or done (decision 16)
+	EventErased           EventType = "erased"
 )
 
 // Event is a row of a session's log, which is also its stream (spec 10.2, decision 15): the list, the stream and the audit
@@ -33,4 +39,17 @@ type Event struct {
 	Type      EventType       `json:"type"`
 	Time      time.Time       `json:"time"`
 	Body      json.RawMessage `json:"data,omitempty"` // absent once erased
+}
+
+// Fallback says that another provider goes on with a model call, because one does not answer (spec 3.6): the body of an EventFallback.
+type Fallback struct {
+	RoundID  ID     `json:"round_id"`
+	Exchange int    `json:"exchange"`
+	Attempt  int    `json:"attempt"` // the one that failed
+	Provider string `json:"provider_id"`
+	Model    string `json:"model"`
+	// Instead is the provider that did not answer, Code and Text are why.
+	Instead string `json:"instead_of"`
+	Code    Code   `json:"code"`
+	Text    string `json:"text"`
 }

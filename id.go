@@ -109,9 +109,14 @@ func (id ID) Value() (driver.Value, error) {
 	return id[:], nil
 }
 
-// Scan implements sql.Scanner for 16 bytes or NULL.
+// Scan implements sql.Scanner for 16 bytes, the usual 36 characters (a uuid of PostgreSQL) or NULL.
 func (id *ID) Scan(src any) error {
 	switch src := src.(type) {
+	case string:
+		if parsed, err := ParseID(src); err == nil {
+			*id = parsed
+			return nil
+		}
 	case nil:
 		*id = ID{}
 		return nil

@@ -68,6 +68,8 @@ type Author struct {
 	Kind  AuthorKind `json:"kind"`
 	ID    string     `json:"id"`
 	Model string     `json:"model,omitempty"`
+	// Provider is set where a fallback has answered in place of the run's own provider (spec 3.6).
+	Provider string `json:"provider_id,omitempty"`
 }
 
 // PartType is the type of a part of a canonical turn (decision 7).
@@ -85,7 +87,7 @@ const (
 type Part struct {
 	Type PartType `json:"type"`
 	Text string   `json:"text,omitempty"`
-	// Provider and Opaque carry a thinking part's provider data (signature, encrypted reasoning), replayed only to the same
+	// Provider and Opaque carry what a provider wants back with a part (a signature, encrypted reasoning), replayed only to the same
 	// provider.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
@@ -108,9 +110,9 @@ type Attachment struct {
 
 // Segment is one piece of an enriched user message: text, an attachment, or an enrichment block (spec 2.2, 7.3).
 type Segment struct {
-	Text       string          `json:"text,omitempty"`
-	Attachment *Attachment     `json:"attachment,omitempty"`
-	Enrichment json.RawMessage `json:"enrichment,omitempty"`
+	Text       string           `json:"text,omitempty"`
+	Attachment *Attachment      `json:"attachment,omitempty"`
+	Enrichment *EnrichmentBlock `json:"enrichment,omitempty"`
 }
 
 // AIReply is a model's reply: the canonical turn and, in the JSON dialect, the fields that have no native form (decision 7).
@@ -118,9 +120,28 @@ type AIReply struct {
 	Parts []Part `json:"parts"`
 	// StopReason is the provider's own word.
 	StopReason string `json:"stop_reason,omitempty"`
-	// Verbatim is what the model wrote, kept where the parts do not say it all (JSON dialect, unreadable replies).
+	// Verbatim is what the model wrote, kept where the parts do not say it all: text around the object of a JSON reply.
 	Verbatim string `json:"verbatim,omitempty"`
+	// PostText is said to the person once all actions of the reply succeeded; KeepControl has the round go on after that (spec 3.1).
+	// Both belong to the JSON dialect alone (decision 40).
+	PostText    string `json:"post_text,omitempty"`
+	KeepControl bool   `json:"keep_control,omitempty"`
+	// Cached is when the model gave the answer, where it came from the response cache and no model was asked (spec 6.4).
+	Cached time.Time `json:"cached,omitzero"`
 }
+
+// InvalidFormat begins the text of a reply that could not be read in its dialect, before what the model wrote (spec 2.2): the person
+// still sees it.
+const InvalidFormat = "ai_response_invalid_format"
+
+// Dialect is how a model proposes calls and reads results (spec 3.3).
+type Dialect string
+
+// The dialects, as rounds store them.
+const (
+	DialectNative Dialect = "native" // tools are declared to the API
+	DialectJSON   Dialect = "json"   // the reply is one JSON object
+)
 
 // Text returns the reply's visible text: its text parts, joined.
 func (r *AIReply) Text() string {
@@ -139,15 +160,73 @@ type SystemContent struct {
 	Type    SystemType `json:"type"`
 	CallIDs []ID       `json:"call_ids,omitempty"`
 	Summary string     `json:"summary,omitempty"`
+	// Said is what Summary tells a model, sentence by sentence, for people; empty where that is for the model alone.
+	Said []Sentence `json:"said,omitempty"`
+	// Enriches is set in the DATA_ADDED of a person's enrichments (decision 46): the message that they stand in.
+	Enriches ID `json:"enriches,omitzero"`
+	// Queries are then the calls that the message makes and brings the results of, one for each block, as in a reply: with the block's label
+	// as Text, the tool, and the hash of the arguments.
+	Queries []Part `json:"queries,omitempty"`
+	// Compaction is set in a CONTEXT_SUMMARY: what a model is no longer shown.
+	Compaction *Compaction `json:"compaction,omitempty"`
+	// Undone is set in an UNDONE message.
+	Undone *Undone `json:"undone,omitempty"`
 }
 
-// Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3).
+// Compaction is what a CONTEXT_SUMMARY takes out of the prompts from then on (spec 3.4). The messages themselves stay where they are. It
+// counts messages from the beginning of the thread, whatever they are, so that it means the same in a fork; what an earlier one took out
+// stays out.
+type Compaction struct {
+	// Hidden is how many messages, from the first one on, the summary stands for; 0 where nothing more is hidden than before.
+	Hidden int `json:"hidden,omitempty"`
+	// Requests are those among them, counted from 1, that are shown word for word behind the summary: what the person asked last.
+	Requests []int `json:"requests,omitempty"`
+	// Dropped is in how many messages, from the first one on, results of calls are named and not shown; DroppedCalls is how many calls of
+	// the next message are so beside.
+	Dropped      int `json:"dropped,omitempty"`
+	DroppedCalls int `json:"dropped_calls,omitempty"`
+	// Fallback says why no model wrote the summary; empty where one did.
+	Fallback string `json:"fallback,omitempty"`
+	// Before and After are the estimated sizes of the prompt, in tokens.
+	Before int `json:"tokens_before"`
+	After  int `json:"tokens_after"`
+}
+
+// Missing is a toolkit that a run does without, because whatever serves its tools is away: an MCP server that is down (spec 4.2).
+type Missing struct {
+	Toolkit string `json:"toolkit"`
+	Why     string `json:"why"` // a sentence, in the words of whoever serves it
+}
+
+// ComponentTools is the author of messages with a ToolNotice.
+const ComponentTools = "tools"
+
+// ToolNotice is what a run tells people about tools that are away: the execution metadata of a NETWORK_ERROR message, for the audit.
+type ToolNotice struct {
+	Missing []Missing `json:"missing"`
+	// CallID is the call that the run waits with until its tool is back; zero where the run goes on without.
+	CallID ID `json:"call_id,omitzero"`
+}
+
+// ToolNotice returns the notice that a message is, if it is one.
+func (m *Message) ToolNotice() (ToolNotice, bool) {
+	var notice ToolNotice
+	if m.System == nil || m.System.Type != SystemNetworkError || m.Author.ID != ComponentTools {
+		return notice, false
+	}
+	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && len(notice.Missing) > 0
+}
+
+// Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3). Input is the whole prompt; what was read from
+// the provider's cache or written to it is a part of that, as Reasoning is of Output.
 type Usage struct {
-	Input         int64 `json:"input"`
+	Input         int64 `json:"input"` // of the whole request, with what came from a cache
 	Output        int64 `json:"output"`
 	CacheCreation int64 `json:"cache_creation,omitempty"`
 	CacheRead     int64 `json:"cache_read,omitempty"`
 	Reasoning     int64 `json:"reasoning,omitempty"`
+	// Estimated says that the provider counted nothing, or what cannot be true: Input or Output was made from the bytes.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Message is the one unified record (spec 2.2). Its JSON form is the body of its log event; seq, session and time stand in the
@@ -173,6 +252,10 @@ type Message struct {
 	ExcludeFromPrompt bool            `json:"exclude_from_prompt,omitempty"`
 	Usage             *Usage          `json:"usage,omitempty"`
 	TraceID           string          `json:"trace_id,omitempty"`
+	// Copied is set in a fork. Round and exchange are then those in which the message was written, in the session that it comes from.
+	Copied *Copied `json:"copied,omitempty"`
+	// Superseded says that an undo has taken the message out of the conversation: no prompt shows it (decision 16).
+	Superseded bool `json:"-"`
 }
 
 // Variant returns which content field is filled, or CodeBadRequest where not exactly one is, or where the sender may not fill
@@ -204,16 +287,25 @@ func (m *Message) Variant() (Variant, error) {
 	return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
 }
 
-// CallIDs returns the calls that the message proposes, in order.
+// CallIDs returns the calls that the message owns, in order: those that a reply proposes, or the queries of a person's enrichments.
 func (m *Message) CallIDs() []ID {
-	if m.AI == nil {
-		return nil
-	}
 	var ids []ID
-	for _, part := range m.AI.Parts {
+	for _, part := range m.CallParts() {
 		if part.Type == PartCall {
 			ids = append(ids, part.CallID)
 		}
 	}
 	return ids
+}
+
+// CallParts returns the parts among which those of CallIDs are.
+func (m *Message) CallParts() []Part {
+	switch {
+	case m.AI != nil:
+		return m.AI.Parts
+	case m.System != nil:
+		return m.System.Queries
+	default:
+		return nil
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -85,5 +86,46 @@ func TestReadmeListsTheCodes(t *testing.T) {
 		if !strings.Contains(string(readme), "\n| `"+code[1]+"` | ") {
 			t.Errorf("README has no row for %s", code[1])
 		}
+	}
+}
+
+// TestSentenceIsKept takes sentences through the forms in which they are stored, also what was stored before they were sentences.
+func TestSentenceIsKept(t *testing.T) {
+	nested := regie.SayOf("The run stopped because %s was reached.", regie.Say("the limit of %s replies in one run", "3"))
+	if got := nested.String(); got != "The run stopped because the limit of 3 replies in one run was reached." {
+		t.Errorf("in English: %q", got)
+	}
+	for _, s := range []regie.Sentence{nested, regie.Verbatim("100% of \x00 \"words\" {}"), {}} {
+		stored, err := s.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var column, event regie.Sentence
+		if err := errors.Join(column.Scan(stored), json.Unmarshal(body, &event)); err != nil {
+			t.Fatal(err)
+		}
+		for where, got := range map[string]regie.Sentence{"its column": column, "its event": event} {
+			if !reflect.DeepEqual(got, s) {
+				t.Errorf("%s gives %+v of %+v", where, got, s)
+			}
+		}
+	}
+	for _, text := range []string{"a plain text", "{ no JSON", `{"other":1}`, "[]", "null", ""} {
+		var column, event regie.Sentence
+		body, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(column.Scan([]byte(text)), json.Unmarshal(body, &event)); err != nil || column.String() != text || event.String() != text {
+			t.Errorf("of %q: %+v, %+v, %v", text, column, event, err)
+		}
+	}
+	var s regie.Sentence
+	if s.Scan(7) == nil || json.Unmarshal([]byte("7"), &s) == nil {
+		t.Error("a number was taken for a sentence")
 	}
 }

@@ -1,6 +1,7 @@
 package regie
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -24,7 +25,11 @@ const (
 	ExchangeStart       ExchangeReason = "START"
 	ExchangeData        ExchangeReason = "DATA_RESPONSE"
 	ExchangeFormatError ExchangeReason = "FORMAT_ERROR_CORRECTION"
-	ExchangeWake        ExchangeReason = "WAKE"
+	// ExchangeAnswer asks for an answer alone: the tools are withheld (spec 3.3, relaunch policy answer).
+	ExchangeAnswer ExchangeReason = "ANSWER"
+	// ExchangeNudge follows a reply that ended nothing, because nobody reads along (spec 3.1).
+	ExchangeNudge ExchangeReason = "NUDGE"
+	ExchangeWake  ExchangeReason = "WAKE"
 )
 
 // RoundState is the state of a round; the list is closed (decision 3).
@@ -90,13 +95,64 @@ type Counters struct {
 	Resumes      int `json:"resumes"`       // continuations without progress (spec 5.3)
 }
 
-// Limits bound a round (spec 3.2). A zero field means the default of the session's type.
+// Limits bound a round (spec 3.2), under the names of decision 52. Where they are asked for, a zero field means the default of the
+// session's type and the dialect; in a round a zero Tokens or Seconds bounds nothing.
 type Limits struct {
-	Total        int `json:"max_autonomous_roundtrips"`
-	Queries      int `json:"max_data_query_iterations"`
-	Retries      int `json:"max_action_retries"`
-	FormatErrors int `json:"max_format_error_retries"`
-	CallsInReply int `json:"max_tool_calls"`
+	Total        int `json:"max_autonomous_roundtrips" yaml:"max_autonomous_roundtrips"`
+	Queries      int `json:"max_data_query_iterations" yaml:"max_data_query_iterations"`
+	Retries      int `json:"max_action_retries" yaml:"max_action_retries"`
+	FormatErrors int `json:"max_format_error_retries" yaml:"max_format_error_retries"`
+	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls"`
+	// Tokens bounds what the round's model calls may consume together, input and output.
+	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens"`
+	// Seconds bounds how long the round may run. While it waits, is paused, or nobody goes on with it, its clock stands.
+	Seconds int64 `json:"max_seconds,omitempty" yaml:"max_seconds"`
+	// ContextTokens is the budget of a prompt (spec 3.4): above it older messages are summarised. ContextMessages bounds how many messages of
+	// the thread a prompt shows beside that (decision 39); zero does not.
+	ContextTokens   int `json:"context_tokens,omitempty" yaml:"context_tokens"`
+	ContextMessages int `json:"max_context_messages,omitempty" yaml:"max_context_messages"`
+}
+
+// Deadline is when a round that starts at a time must have ended, or the zero time where nothing bounds it.
+func (l Limits) Deadline(start time.Time) time.Time {
+	if l.Seconds <= 0 {
+		return time.Time{}
+	}
+	return start.Add(time.Duration(l.Seconds) * time.Second)
+}
+
+// Lower takes each limit that is wanted and lower; nothing raises one (spec 13).
+func (l Limits) Lower(wanted Limits) Limits {
+	lower := func(limit, wanted int64) int64 {
+		if wanted > 0 && (limit <= 0 || wanted < limit) {
+			return wanted
+		}
+		return limit
+	}
+	each := func(limit *int, wanted int) { *limit = int(lower(int64(*limit), int64(wanted))) }
+	each(&l.Total, wanted.Total)
+	each(&l.Queries, wanted.Queries)
+	each(&l.Retries, wanted.Retries)
+	each(&l.FormatErrors, wanted.FormatErrors)
+	each(&l.CallsInReply, wanted.CallsInReply)
+	each(&l.ContextTokens, wanted.ContextTokens)
+	each(&l.ContextMessages, wanted.ContextMessages)
+	l.Tokens, l.Seconds = lower(l.Tokens, wanted.Tokens), lower(l.Seconds, wanted.Seconds)
+	return l
+}
+
+// Over takes each limit that is set over those of other, which are the defaults.
+func (l Limits) Over(other Limits) Limits {
+	pick := func(limit *int, otherwise int) { *limit = cmp.Or(*limit, otherwise) }
+	pick(&l.Total, other.Total)
+	pick(&l.Queries, other.Queries)
+	pick(&l.Retries, other.Retries)
+	pick(&l.FormatErrors, other.FormatErrors)
+	pick(&l.CallsInReply, other.CallsInReply)
+	pick(&l.ContextTokens, other.ContextTokens)
+	pick(&l.ContextMessages, other.ContextMessages)
+	l.Tokens, l.Seconds = cmp.Or(l.Tokens, other.Tokens), cmp.Or(l.Seconds, other.Seconds)
+	return l
 }
 
 // Round is one bounded autonomous run of the loop on a session (spec 1). It keeps its id through waits and crashes.
@@ -108,7 +164,7 @@ type Round struct {
 	State     RoundState `json:"state"`
 	End       RoundEnd   `json:"end_reason,omitempty"`
 	// EndNote is one plain sentence on why, where the reason alone does not say it: the limit, the provider's own words.
-	EndNote  string      `json:"end_note,omitempty"`
+	EndNote  Sentence    `json:"end_note,omitzero"`
 	Phase    Phase       `json:"phase"`
 	Exchange int         `json:"exchange"` // the current exchange, from 1
 	Counters Counters    `json:"counters"`
@@ -119,6 +175,12 @@ type Round struct {
 	Agent    string      `json:"agent"`
 	Provider string      `json:"provider_id"`
 	Model    string      `json:"model"`
+	// Dialect is how the round's model proposes calls; the round keeps it (spec 3.3). Empty is DialectNative.
+	Dialect Dialect `json:"dialect,omitempty"`
+	// Tokens is what the round's replies have consumed so far, input and output.
+	Tokens int64 `json:"tokens,omitempty"`
+	// Deadline is when the round's time is over if it runs on without a wait; zero: nothing bounds it.
+	Deadline time.Time `json:"deadline,omitzero"`
 	// Pin is the fingerprint of the settings that the round was started with (decision 36): another configuration, which could
 	// mean another server, does not go on with it.
 	Pin Hash `json:"agent_pin,omitzero"`
@@ -142,21 +204,38 @@ const (
 	ExchangeFailed  ExchangeState = "FAILED"  // no reply came
 )
 
+// ExchangePurpose says what a model call is for.
+type ExchangePurpose string
+
+// The purposes.
+const (
+	PurposeStep    ExchangePurpose = "step"    // the next step of the round
+	PurposeSummary ExchangePurpose = "summary" // a CONTEXT_SUMMARY, which is its reply (spec 3.4)
+)
+
 // Exchange is one model call with its batch of tool calls, inside a round (spec 1). It describes its latest attempt; earlier
 // ones are Attempts.
 type Exchange struct {
 	RoundID ID             `json:"round_id"`
 	Number  int            `json:"number"` // in its round, from 1
 	Reason  ExchangeReason `json:"reason"`
-	State   ExchangeState  `json:"state"`
-	Attempt int            `json:"attempt"` // from 1
+	// Purpose is empty for PurposeStep.
+	Purpose ExchangePurpose `json:"purpose,omitempty"`
+	State   ExchangeState   `json:"state"`
+	Attempt int             `json:"attempt"` // from 1
+	// Provider and Model are who is asked, or who has answered: the round's own, or a fallback (spec 3.6).
+	Provider string `json:"provider_id,omitempty"`
+	Model    string `json:"model,omitempty"`
 	// What was sent (decision 14): the thread from FirstSeq to LastSeq and the hash of the exact request bytes.
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	LastSeq  int64 `json:"last_seq,omitempty"`
 	Request  Hash  `json:"request,omitzero"`
-	ReplyID  ID    `json:"reply_id,omitzero"`
-	Usage    Usage `json:"usage"`
-	Money    Money `json:"money"`
+	// Head names the blob with all of the request that is not its thread, where that is not the one of the exchange before: levels, tools,
+	// bounds.
+	Head    Hash  `json:"head,omitzero"`
+	ReplyID ID    `json:"reply_id,omitzero"`
+	Usage   Usage `json:"usage"`
+	Money   Money `json:"money"`
 	// StopReason is the provider's own word.
 	StopReason  string    `json:"stop_reason,omitempty"`
 	Error       string    `json:"error,omitempty"`
@@ -168,23 +247,25 @@ type Exchange struct {
 
 // Attempt is an earlier, failed try of an exchange's model call (decision 28): kept for the audit and for the money.
 type Attempt struct {
-	RoundID  ID        `json:"round_id"`
-	Exchange int       `json:"exchange"`
-	Number   int       `json:"number"`
+	RoundID  ID  `json:"round_id"`
+	Exchange int `json:"exchange"`
+	Number   int `json:"number"`
+	// Provider and Model are who was asked.
+	Provider string `json:"provider_id,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// Purpose is empty for PurposeStep: a step may have become a summary since.
+	Purpose ExchangePurpose `json:"purpose,omitempty"`
+	// What was sent, as Exchange has it, with its own head; nothing where nothing was, or where whoever sent it died before it could say so.
+	FirstSeq int64     `json:"first_seq,omitempty"`
+	LastSeq  int64     `json:"last_seq,omitempty"`
+	Request  Hash      `json:"request,omitzero"`
+	Head     Hash      `json:"head,omitzero"`
 	Code     Code      `json:"code"`
 	Error    string    `json:"error"`
 	Partial  string    `json:"partial,omitempty"` // text that had arrived
 	Usage    Usage     `json:"usage"`
 	Money    Money     `json:"money"`
+	OpenedAt time.Time `json:"opened_at"`
 	EndedAt  time.Time `json:"ended_at"`
 	ModelUS  int64     `json:"model_us"`
-}
-
-// Money is what a model call reserves and costs, in millionths of a US dollar (decision 29).
-type Money struct {
-	Reserved int64 `json:"reserved_microusd"`
-	// Cost is the booked price; it means nothing unless Known: an unknown price is shown as unknown, never as 0 (spec 6.3).
-	Cost    int64 `json:"cost_microusd"`
-	Overrun int64 `json:"overrun_microusd,omitempty"` // what the usage cost above the reservation
-	Known   bool  `json:"cost_known"`
 }

@@ -76,6 +76,22 @@ type Session struct {
 	LastActivity      time.Time  `json:"last_activity"`
 	// Epoch rises with each holder; a write under an older one is refused (invariant 8).
 	Epoch int64 `json:"epoch"`
+	// ForkedFrom is set in a fork, for ever (decision 17).
+	ForkedFrom *ForkPoint `json:"forked_from,omitempty"`
+}
+
+// ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of another session. What lies behind it, the
+// files of the workspace among it, is not part of the fork.
+type ForkPoint struct {
+	SessionID ID    `json:"session_id"`
+	Seq       int64 `json:"seq"` // 0: before its first message
+}
+
+// Copied says of which message one in a fork is a copy, and when that was written: its own time is that of the fork (decision 17). In a
+// fork of a fork it names the first one.
+type Copied struct {
+	MessageID ID        `json:"message_id"`
+	At        time.Time `json:"at"`
 }
 
 // ReadMark is how far a user has read a session. The client advances it, delivery never does (decision 45).

@@ -17,7 +17,9 @@ const (
 // ToolDefinition describes a tool to the model and to the pipeline (spec 4.2).
 type ToolDefinition struct {
 	// Name is the canonical name, toolkit.operation (decision 27).
-	Name        string          `json:"name"`
+	Name string `json:"name"`
+	// Aliases are other names that a model may write (decision 27): those of spec 4.1, such as TOOL_DATA.
+	Aliases     []string        `json:"aliases,omitempty"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema
 	Kind        CallKind        `json:"kind"`
@@ -31,6 +33,9 @@ type ToolDefinition struct {
 	Polling bool `json:"polling,omitempty"`
 	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
 	ParallelSafe bool `json:"parallel_safe"`
+	// Local says that a query only reads what lies at hand, such as files or the store, and reaches nobody: it may run while its reply
+	// is not stored yet (decision 4 asks for a commit before effects, and such a query has none).
+	Local bool `json:"-"`
 	// Timeout bounds one attempt; zero means 10 s (spec 4.3).
 	Timeout time.Duration `json:"-"`
 	// MaxResult bounds what the model sees of a result, in bytes; zero means 32 KiB. The whole is kept in the store.

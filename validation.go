@@ -108,12 +108,25 @@ type Decision struct {
 	// Reason goes to the model with a denial (USER_REJECTED).
 	Reason string `json:"reason,omitempty"`
 	// Scope is what AnswerSession and AnswerAlways cover: one of those that the preview proposed. Its absence means the narrowest.
-	Scope *Scope    `json:"scope,omitempty"`
-	By    string    `json:"by,omitempty"`
-	At    time.Time `json:"at,omitzero"`
+	Scope *Scope `json:"scope,omitempty"`
+	// ExpiresAt ends what AnswerSession and AnswerAlways leave behind; zero leaves it until it is revoked.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at,omitzero"`
 }
 
-// Rule is a standing answer (spec 4.4): made by a person's AnswerSession or AnswerAlways, or written by one.
+// RuleState says whether a rule still counts (spec 4.4).
+type RuleState string
+
+// The rule states.
+const (
+	RuleActive  RuleState = "ACTIVE"
+	RuleExpired RuleState = "EXPIRED" // its time is over
+	RuleRevoked RuleState = "REVOKED" // a person took it back
+)
+
+// Rule is a standing answer (spec 4.4): made by a person's AnswerSession or AnswerAlways, or written by one. It never changes; it is
+// revoked, once.
 type Rule struct {
 	ID          ID        `json:"id"`
 	WorkspaceID ID        `json:"workspace_id"`
@@ -124,6 +137,20 @@ type Rule struct {
 	CreatedAt   time.Time `json:"created_at"`
 	ExpiresAt   time.Time `json:"expires_at,omitzero"`
 	FromCall    ID        `json:"from_call,omitzero"`
+	RevokedAt   time.Time `json:"revoked_at,omitzero"`
+	RevokedBy   string    `json:"revoked_by,omitempty"`
+}
+
+// StateAt returns whether the rule counts at a time. It has ended at its last instant.
+func (r *Rule) StateAt(now time.Time) RuleState {
+	switch {
+	case !r.RevokedAt.IsZero():
+		return RuleRevoked
+	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
+		return RuleExpired
+	default:
+		return RuleActive
+	}
 }
 
 // ModuleKind is the kind of a communication module (spec 4.5).

@@ -41,3 +41,32 @@ type Wait struct {
 	State     WaitState       `json:"state"`
 	CreatedAt time.Time       `json:"created_at"`
 }
+
+// Outage is a failure of the network that a round waits out before it asks its model again (decisions 25 and 42).
+type Outage struct {
+	Exchange int       `json:"exchange"` // the exchange whose model call cannot be made
+	Since    time.Time `json:"since"`
+	Tries    int       `json:"tries"`             // that found no network
+	Noticed  bool      `json:"noticed,omitempty"` // people were told that it lasts
+}
+
+// NoticeKind says what a notice is about.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	NoticeNetworkDown   NoticeKind = "network_down"    // the network has been away for long, and is waited for
+	NoticeNetworkGiveUp NoticeKind = "network_give_up" // it has been away for too long: the session is paused
+	NoticeFailed        NoticeKind = "failed"          // a run that nobody watches has failed
+	NoticeBudget        NoticeKind = "budget"          // a budget does not allow its next model call: the session is paused (decision 44)
+)
+
+// Notice is what somebody who is not watching should hear of: the body of an EventNotice.
+type Notice struct {
+	RoundID ID         `json:"round_id"`
+	Kind    NoticeKind `json:"kind"`
+	Since   time.Time  `json:"since"`
+	Text    string     `json:"text"` // the last failure's own words
+	// Said is what it says where those are ours: each surface has it in its own language.
+	Said []Sentence `json:"said,omitempty"`
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-func decideRequest(approval regie.ID, decisions []regie.Decision, storeOnly bool) dispatch.DecideRequest {
-	return dispatch.DecideRequest{ApprovalID: approval, Request: regie.NewID().String(), Decisions: decisions, StoreOnly: storeOnly}
+func decideRequest(approval regie.ID, decisions []regie.Decision) dispatch.DecideRequest {
+	return dispatch.DecideRequest{ApprovalID: approval, Request: regie.NewID().String(), Decisions: decisions}
 }
 
 func (c *command) answerCommand() *cobra.Command {
@@ -33,7 +33,7 @@ func (c *command) answerCommand() *cobra.Command {
 			if given != 1 {
 				return regie.Errorf(codeUsage, "give one answer: a text, --choice, --yes or --no")
 			}
-			return c.resolve(cmd.Context(), f, args[0], func(conn *app.Conn, inbox store.Inbox, storeOnly bool) (store.Resolved, error) {
+			return c.resolve(cmd.Context(), f, args[0], func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error) {
 				if len(inbox.Questions) == 0 {
 					return store.Resolved{}, regie.Errorf(codeUsage, "%s is an approval: regie approve %s, or regie deny %s", args[0], args[0], args[0])
 				}
@@ -42,7 +42,7 @@ func (c *command) answerCommand() *cobra.Command {
 				if err != nil {
 					return store.Resolved{}, err
 				}
-				out, err := conn.Answer(cmd.Context(), dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply, StoreOnly: storeOnly})
+				out, err := conn.Answer(cmd.Context(), dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply})
 				if err == nil {
 					fmt.Fprintln(c.stderr, c.text.T("answered"))
 				}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"time"
@@ -27,7 +28,7 @@ func (c *command) approvalsCommand() *cobra.Command {
 				if all {
 					root = ""
 				}
-				return conn.Inbox(cmd.Context(), store.InboxFilter{Root: root})
+				return conn.Inbox(cmd.Context(), store.InboxFilter{Root: root, Brief: !asJSON})
 			}, (*chat.Page).Inbox)
 		},
 	}
@@ -67,7 +68,7 @@ func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(
 type decideFlags struct {
 	session, always, edit, noContinue bool
 	scope                             int
-	arguments, reason                 string
+	arguments, reason, until          string
 }
 
 func (c *command) approveCommand() *cobra.Command {
@@ -86,6 +87,8 @@ func (c *command) approveCommand() *cobra.Command {
 				answer = regie.AnswerAlways
 			case cmd.Flags().Changed("scope"):
 				return regie.Errorf(codeUsage, "--scope says what --session or --always covers: give one of them")
+			case cmd.Flags().Changed("for"):
+				return regie.Errorf(codeUsage, "--for says how long --session or --always holds: give one of them")
 			}
 			if f.edit && cmd.Flags().Changed("arguments") {
 				return regie.Errorf(codeUsage, "--edit and --arguments exclude each other")
@@ -97,6 +100,7 @@ func (c *command) approveCommand() *cobra.Command {
 	flags.BoolVar(&f.session, "session", false, c.text.T("also for the rest of this session"))
 	flags.BoolVar(&f.always, "always", false, c.text.T("also in every session of the workspace, from now on"))
 	flags.IntVar(&f.scope, "scope", 1, c.text.T("what --session or --always covers: a number that regie approvals show lists"))
+	flags.StringVar(&f.until, "for", "", c.text.T("how long --session or --always holds, such as 24h or 7d; else until regie rules revoke"))
 	flags.BoolVar(&f.edit, "edit", false, c.text.T("edit the arguments of one call first ($VISUAL, $EDITOR)"))
 	flags.StringVar(&f.arguments, "arguments", "", c.text.T("run one call with these arguments, as JSON"))
 	c.decideFlags(cmd, &f)
@@ -124,7 +128,7 @@ func (c *command) decideFlags(cmd *cobra.Command, f *decideFlags) {
 
 // decide stores a person's word on calls of an approval, and goes on with the run.
 func (c *command) decide(ctx context.Context, f decideFlags, args []string, answer regie.Answer) error {
-	return c.resolve(ctx, f, args[0], func(conn *app.Conn, inbox store.Inbox, storeOnly bool) (store.Resolved, error) {
+	return c.resolve(ctx, f, args[0], func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error) {
 		if len(inbox.Approvals) == 0 {
 			return store.Resolved{}, regie.Errorf(codeUsage, "%s is a question: regie answer %s", args[0], args[0])
 		}
@@ -136,7 +140,7 @@ func (c *command) decide(ctx context.Context, f decideFlags, args []string, answ
 		if err := c.fill(ctx, f, a, decisions, answer); err != nil {
 			return store.Resolved{}, err
 		}
-		out, err := conn.Decide(ctx, decideRequest(a.ID, decisions, storeOnly))
+		out, err := conn.Decide(ctx, decideRequest(a.ID, decisions))
 		if err != nil {
 			return out, err
 		}
@@ -189,12 +193,23 @@ func (c *command) fill(ctx context.Context, f decideFlags, a *regie.Approval, de
 	if (f.edit || f.arguments != "") && len(decisions) != 1 {
 		return regie.Errorf(codeUsage, "--edit and --arguments are for one call: name its number")
 	}
+	var expires time.Time
+	if f.until != "" {
+		span, err := chat.Span(f.until)
+		if err != nil {
+			return err
+		}
+		expires = time.Now().Add(span)
+	}
 	for i := range decisions {
 		d := &decisions[i]
-		d.Answer, d.Reason = answer, f.reason
+		d.Answer, d.Reason, d.ExpiresAt = answer, f.reason, expires
 		review := reviewOf(a, d.CallID)
 		if answer == regie.AnswerSession || answer == regie.AnswerAlways {
 			scopes := review.Preview.Scopes
+			if len(scopes) == 0 {
+				return regie.Errorf(codeUsage, "this call can only be allowed once: its tool proposes nothing wider")
+			}
 			if f.scope < 1 || f.scope > len(scopes) {
 				return regie.Errorf(codeUsage, "there is no scope %d for this call: regie approvals show %s lists them", f.scope, chat.Short(a.ID))
 			}
@@ -227,11 +242,12 @@ func reviewOf(a *regie.Approval, call regie.ID) *regie.Review {
 }
 
 // resolve finds what a person answers, has it stored, and goes on with its run where this process is the engine (decision 1).
-func (c *command) resolve(ctx context.Context, f decideFlags, name string, say func(conn *app.Conn, inbox store.Inbox, storeOnly bool) (store.Resolved, error)) error {
+func (c *command) resolve(ctx context.Context, f decideFlags, name string, say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error)) error {
 	root, _, err := c.workspace(true)
 	if err != nil {
 		return err
 	}
+	c.level.Set(slog.LevelError) // that the run cannot go on here is said by this command
 	conn, err := c.connect(ctx, app.Options{StoreOnly: f.noContinue})
 	if err != nil {
 		return err
@@ -246,8 +262,7 @@ func (c *command) resolve(ctx context.Context, f decideFlags, name string, say f
 		if err != nil {
 			return nil, err
 		}
-		// An engine of this process goes on by Resume below, which says why it cannot.
-		out, err := say(conn, inbox, f.noContinue || conn.IsEngine())
+		out, err := say(conn, inbox)
 		if err != nil {
 			return nil, err
 		}
@@ -265,11 +280,17 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	if err != nil {
 		return nil, err
 	}
+	// Its queries may still run, while other calls of it are undecided.
+	left, err := conn.Inbox(ctx, store.InboxFilter{SessionID: out.SessionID, Brief: true})
+	if err != nil {
+		return nil, err
+	}
+	undecided := len(left.Approvals)+len(left.Questions) > 0
 	switch {
 	case now.Session.State == regie.SessionPaused:
 		fmt.Fprintln(c.stderr, c.text.T("the run is paused. Go on with: regie run --resume %s", out.RoundID))
 		return nil, nil
-	case now.Round.State == regie.RoundWaiting && !out.Ready:
+	case !out.Ready && (undecided || now.Round.State == regie.RoundWaiting):
 		fmt.Fprintln(c.stderr, c.text.T("the run still waits: see regie approvals"))
 		return nil, nil
 	case f.noContinue:
@@ -281,6 +302,7 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	}
 	signals := c.signals()
 	defer signals.stop()
+	// It goes on already, unless it cannot: then this says why.
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
 		return nil, regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)
 	}

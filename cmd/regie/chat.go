@@ -21,6 +21,8 @@ type chatFlags struct {
 	agent  string
 	allow  []string
 	here   bool
+	budget int
+	loop   loopFlags
 }
 
 func (c *command) chatCommand() *cobra.Command {
@@ -35,7 +37,10 @@ func (c *command) chatCommand() *cobra.Command {
 			if f.last {
 				f.resume = "last"
 			} else if cmd.Flags().Changed("resume") && f.resume == "" {
-				return regie.Errorf(codeUsage, "--resume needs the id of a chat: see regie runs list")
+				return regie.Errorf(codeUsage, "--resume needs the id of a chat: see regie sessions list")
+			}
+			if cmd.Flags().Changed("context-tokens") && f.budget < 1000 {
+				return regie.Errorf(codeUsage, "--context-tokens must be at least 1000")
 			}
 			return c.chat(cmd.Context(), f)
 		},
@@ -46,17 +51,23 @@ func (c *command) chatCommand() *cobra.Command {
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this chat: files.write_file, files.*"))
 	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.IntVar(&f.budget, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+	c.loopFlags(cmd, &f.loop)
 	c.modelFlags(cmd)
 	return cmd
 }
 
 func (c *command) chat(ctx context.Context, f chatFlags) error {
-	if err := c.config.RequireModel(); err != nil {
+	if err := c.orSetup(ctx); err != nil {
 		return err
 	}
 	terminal := attended(c.stdin, c.stderr)
 	request, err := c.start(f.here, f.agent, approval.Policy{Allow: f.allow, OnApproval: approval.Park, Questions: terminal})
 	if err != nil {
+		return err
+	}
+	request.Limits.ContextTokens = f.budget
+	if err := f.loop.into(&request); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 4)
@@ -77,7 +88,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	}
 	talk := chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
-		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Continue: f.resume,
+		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
 	})
 	result, err := talk.Run(ctx)
 	code, why := exitDone, ""

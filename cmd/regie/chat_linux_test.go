@@ -356,7 +356,7 @@ func TestRunAsks(t *testing.T) {
 	s.holds("a.txt", "one\n")
 
 	s = newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
-	c = s.regie("run", "--timeout", "2s", "write a file")
+	c = s.regie("run", "--timeout", "8s", "write a file")
 	c.expect("[l] later")
 	c.expect("the run is paused")
 	c.ends(exitTimeout)

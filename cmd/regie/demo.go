@@ -1,176 +1,183 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 //go:embed demofiles
 var demoFiles embed.FS
 
-const (
-	demoTimeout = time.Minute
-	// killAfter is how many writes the demo lets happen before it kills the run.
-	killAfter = 3
-	// demoTries bounds how often the demo starts over where the run was faster than the kill.
-	demoTries = 5
-)
+// demoTimeout bounds a demo that nobody has to answer.
+const demoTimeout = time.Minute
+
+// errLeft says that the person had enough.
+var errLeft = errors.New("left")
 
 func (c *command) demoCommand() *cobra.Command {
-	var keep bool
+	var keep string
 	cmd := &cobra.Command{
 		Use: "demo", Args: usage(cobra.NoArgs),
-		Short: c.text.T("The whole job without a key: real files, a real kill -9, a resume"),
+		Short: c.text.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
+		Long:  c.text.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTimeout, regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
-			defer cancel()
-			return c.demo(ctx, keep)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			d := &demonstration{command: c, person: attended(c.stdin, c.stderr) && isTerminal(c.stdout)}
+			if !d.person {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, demoTimeout, regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
+				defer cancel()
+			}
+			err := d.whole(ctx, keep)
+			switch {
+			case ctx.Err() != nil && regie.CodeOf(context.Cause(ctx)) == regie.CodeTimeout:
+				return context.Cause(ctx)
+			case ctx.Err() != nil:
+				return exit{exitInterrupted}
+			case errors.Is(err, errLeft):
+				return nil
+			}
+			return err
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, c.text.T("keep the scratch copy"))
+	cmd.Flags().StringVar(&keep, "keep", "", c.text.T("make the scratch copy in this directory, and keep it"))
 	return cmd
-}
-
-// demo runs the main job on a scratch copy, kills it in the middle of a batch of writes, resumes it, and counts what was written.
-func (c *command) demo(ctx context.Context, keep bool) error {
-	dir, err := os.MkdirTemp("", "regie-demo-")
-	if err != nil {
-		return err
-	}
-	if keep {
-		defer fmt.Fprintln(c.stdout, c.text.T("kept in %s", dir))
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	d := &demonstration{command: c}
-	for try := 1; ; try++ {
-		d.dir = filepath.Join(dir, fmt.Sprint(try))
-		killed, err := d.start(ctx)
-		if err != nil {
-			return err
-		}
-		if killed {
-			break
-		}
-		if try == demoTries {
-			return regie.Errorf(regie.CodeInternal, "the run ended before it could be killed, %d times", demoTries)
-		}
-		d.say(c.text.T("The run was faster than the kill. Once more, on a new copy."))
-	}
-	if err := d.inspect(ctx); err != nil {
-		return err
-	}
-	if err := d.resume(ctx); err != nil {
-		return err
-	}
-	return d.count(ctx)
 }
 
 // demonstration is one scratch copy with its data directory.
 type demonstration struct {
 	*command
-	dir   string
-	round regie.ID
+	dir    string
+	person bool // somebody sits there and answers
+	round  regie.ID
+	step   int
 }
 
 func (d *demonstration) workspace() string { return filepath.Join(d.dir, "workspace") }
 func (d *demonstration) data() string      { return filepath.Join(d.dir, "data") }
 
-func (d *demonstration) say(format string) { fmt.Fprintln(d.stdout, format) }
+func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
 
-// start copies the files and runs the job in another process until it has written a few files; then it kills it.
-func (d *demonstration) start(ctx context.Context) (killed bool, err error) {
+// whole runs the demo in a directory of its own, and takes it away afterwards unless it is to be kept.
+func (d *demonstration) whole(ctx context.Context, keep string) (err error) {
+	if keep == "" {
+		if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
+			return err
+		}
+		defer func() {
+			if failed := os.RemoveAll(d.dir); err == nil {
+				err = failed
+			}
+		}()
+	} else {
+		if d.dir, err = newDirectory(keep); err != nil {
+			return err
+		}
+		defer func() { d.say(d.text.T("kept in %s", d.dir)) }()
+	}
 	if err := copyFiles(d.workspace()); err != nil {
-		return false, err
+		return err
 	}
-	job := d.text.T("Summarise every text of notes/ into summaries/")
-	d.say("$ regie run --provider demo --allow files.write_file \"" + job + "\"")
-	child, err := d.child(ctx, "run", "--json", "--provider", "demo", "--allow", "files.write_file", job)
-	if err != nil {
-		return false, err
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		return false, err
-	}
-	var complaints bytes.Buffer // progress too, but that is shown from the events
-	child.Stderr = &complaints
-	if err := child.Start(); err != nil {
-		return false, err
-	}
-	written := 0
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && written < killAfter {
-		if d.see(lines.Bytes()) {
-			written++
+	for _, step := range []func(context.Context) error{d.look, d.propose, d.crash, d.resume, d.undo, d.audit} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
-	if written == killAfter {
-		if err := child.Process.Kill(); err != nil {
-			return false, err
-		}
-		d.say(d.text.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(child.Process.Pid)))
-	}
-	_, _ = io.Copy(io.Discard, out) // what it still said is in the log
-	err = child.Wait()
-	var died *exec.ExitError
-	if errors.As(err, &died) && died.ExitCode() == -1 {
-		return true, nil
-	}
+	return nil
+}
+
+// newDirectory makes a directory that holds nothing yet, so that nothing of anybody's is written over.
+func newDirectory(name string) (string, error) {
+	dir, err := filepath.Abs(name)
 	if err != nil {
-		d.say(plain.Strip(complaints.String()))
+		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
 	}
-	return false, err
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
+	}
+	if len(entries) > 0 {
+		return "", regie.Errorf(codeUsage, "the directory %s is not empty: name a new one", name)
+	}
+	return dir, nil
 }
 
-// see shows an event of the run, and reports whether it is a write that was done.
-func (d *demonstration) see(line []byte) bool {
-	var event struct {
-		Type regie.EventType `json:"type"`
-		Data struct {
-			Tool    string          `json:"tool"`
-			State   regie.CallState `json:"state"`
-			RoundID regie.ID        `json:"round_id"`
-			AI      *regie.AIReply  `json:"ai_message_json"`
-		} `json:"data"`
+// tell says in a line what is about to be seen. A person goes on when they have read it, or leaves.
+func (d *demonstration) tell(ctx context.Context, line string) error {
+	d.step++
+	if d.step > 1 {
+		d.say("")
 	}
-	if json.Unmarshal(line, &event) != nil {
-		return false
+	d.say("# " + line)
+	if !d.person {
+		return nil
 	}
-	switch {
-	case event.Type == regie.EventRound && d.round != event.Data.RoundID:
-		d.round = event.Data.RoundID
-	case event.Type == regie.EventMessage && event.Data.AI != nil:
-		d.say("  " + event.Data.AI.Text())
-	case event.Type == regie.EventToolResult:
-		d.say(fmt.Sprintf("  ✓ %s", event.Data.Tool))
-		return event.Data.Tool == "files.write_file" && event.Data.State == regie.CallSucceeded
+	fmt.Fprint(d.stderr, d.text.T("  [Enter goes on, q leaves] "))
+	answer, err := d.typed(ctx)
+	if err != nil {
+		fmt.Fprintln(d.stderr)
+		return errLeft
 	}
-	return false
+	if answer = strings.ToLower(strings.TrimSpace(answer)); strings.HasPrefix(answer, "q") {
+		return errLeft
+	}
+	return nil
 }
 
+// typed reads a line, byte by byte: what is typed beyond it belongs to the program that is started next.
+func (d *demonstration) typed(ctx context.Context) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		var out []byte
+		one := make([]byte, 1)
+		for {
+			n, err := d.stdin.Read(one)
+			if n == 1 && one[0] == '\n' {
+				read <- line{text: string(out)}
+				return
+			}
+			if err != nil || n == 0 {
+				read <- line{err: io.EOF}
+				return
+			}
+			out = append(out, one[0])
+		}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done(): // the read is left behind: the process ends
+		return "", context.Cause(ctx)
+	}
+}
+
+// child is this program in the scratch copy. Nothing of the person's own settings reaches it: no other model, no other data.
 func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -178,83 +185,49 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	}
 	child := exec.CommandContext(ctx, self, args...)
 	child.Dir = d.workspace()
-	child.Stderr = d.stderr
-	// Nothing of the person's own settings reaches the demo: no other model, no other data.
-	child.Env = []string{"HOME=" + d.dir, "PATH=" + os.Getenv("PATH"), "REGIE_DATA_DIR=" + d.data(), "REGIE_LANG=" + d.text.Language()}
+	child.Env = []string{"HOME=" + d.dir, "REGIE_DATA_DIR=" + d.data(), "REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9"}
+	for _, name := range []string{"PATH", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR", "VISUAL", "EDITOR", "TMPDIR", "TZ"} {
+		if value, set := os.LookupEnv(name); set {
+			child.Env = append(child.Env, name+"="+value)
+		}
+	}
 	return child, nil
 }
 
-// inspect shows what the killed process has left in the store.
-func (d *demonstration) inspect(ctx context.Context) error {
-	view, err := d.view(ctx)
+// run shows a command and what it prints, and returns its exit code. What a person is to answer they are asked by the command itself.
+func (d *demonstration) run(ctx context.Context, asks bool, args ...string) (int, error) {
+	child, err := d.child(ctx, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	states := map[regie.CallState]int{}
-	last := view.Exchanges[len(view.Exchanges)-1]
-	for i := range last.Calls {
-		states[last.Calls[i].State]++
+	d.say("$ regie " + shown(args))
+	if asks && d.person {
+		child.Stdin, child.Stdout, child.Stderr = d.stdin, d.stdout, d.stderr
+		child.Cancel = func() error { return nil } // it gets the person's Ctrl-C itself
+		child.WaitDelay = 10 * time.Second
+	} else {
+		child.Stdout = d.stdout
+		child.Stderr = d.stdout // the same pipe, so that what it says stays in its order
 	}
-	d.say(d.text.T("The store says: the run is %s; of its %d writes %d are done, %d was started, %d have not begun.",
-		string(view.Round.State), len(last.Calls), states[regie.CallSucceeded], states[regie.CallStarted], states[regie.CallProposed]))
-	return nil
-}
-
-func (d *demonstration) resume(ctx context.Context) error {
-	d.say("$ regie run --resume " + d.round.String())
-	child, err := d.child(ctx, "run", "--resume", d.round.String())
-	if err != nil {
-		return err
-	}
-	child.Stdout = d.stdout
-	child.Stderr = d.stdout
-	return child.Run()
-}
-
-// count checks on the disk that each write happened once.
-func (d *demonstration) count(ctx context.Context) error {
-	notes, err := os.ReadDir(filepath.Join(d.workspace(), "notes"))
-	if err != nil {
-		return err
-	}
-	index, err := os.ReadFile(filepath.Join(d.workspace(), "summaries", "index.md"))
-	if err != nil {
-		return err
-	}
-	d.say("$ cat summaries/index.md")
-	d.say(strings.TrimRight(string(index), "\n"))
-	for _, note := range notes {
-		if lines := strings.Count(string(index), "(notes/"+note.Name()+")\n"); lines != 1 {
-			return regie.Errorf(regie.CodeInternal, "%s stands %d times in the index", note.Name(), lines)
+	err = child.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		if code := ended.ExitCode(); code != exitInterrupted {
+			return code, nil
 		}
-		if _, err := os.Stat(filepath.Join(d.workspace(), "summaries", note.Name())); err != nil {
-			return err
+		return exitInterrupted, errLeft
+	}
+	return 0, err
+}
+
+// shown writes a command as it would be typed.
+func shown(args []string) string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		if out[i] = arg; strings.ContainsAny(arg, " \"") {
+			out[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
-	if lines := strings.Count(string(index), "\n"); lines != len(notes) {
-		return regie.Errorf(regie.CodeInternal, "the index has %d lines for %d notes", lines, len(notes))
-	}
-	view, err := d.view(ctx)
-	if err != nil {
-		return err
-	}
-	if view.Audit == nil {
-		return regie.Errorf(regie.CodeChainBroken, "%s", view.AuditError)
-	}
-	d.say(d.text.T("Each of the %d notes has one summary and one line: every write happened once. The log of %d events verifies.", len(notes), view.Audit.Events))
-	return nil
-}
-
-func (d *demonstration) view(ctx context.Context) (view store.RoundView, err error) {
-	settings := d.config
-	settings.DataDir = d.data()
-	conn, err := app.Connect(ctx, app.Options{Config: settings, ReadOnly: true})
-	if err != nil {
-		return view, err
-	}
-	var control dispatch.Control = conn
-	view, err = control.Get(ctx, d.round)
-	return view, errors.Join(err, conn.Close())
+	return strings.Join(out, " ")
 }
 
 func copyFiles(to string) error {

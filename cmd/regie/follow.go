@@ -10,9 +10,11 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // follower watches one round until it ends, is paused or waits for a person whom nobody can ask, and shows what happens.
@@ -26,13 +28,19 @@ type follower struct {
 	// paused, waits and ended are what the events say of the session.
 	paused, waits, ended bool
 	timedOut             bool
-	noted                bool // a line was written since this was last unset
-	deadline             <-chan time.Time
-	signals              <-chan os.Signal
+	away                 bool   // the model could not be reached, and the person knows
+	said                 string // by a reply that may be the answer
+	noted                bool   // a line was written since this was last unset
+	// forTool says that what is waited for without a person is a tool's server; parked, that the run is left waiting for it, because it
+	// was not told to wait for the network.
+	forTool, parked, network bool
+	deadline                 <-chan time.Time
+	signals                  <-chan os.Signal
 	// asker puts what is waited for to the person; nil where nobody can be asked.
 	asker *chat.Asker
 	input *chat.Input
 	feed  *chat.Feed
+	fold  chat.Fold
 }
 
 // follow starts or resumes a round and follows it. The returned exit says how it went.
@@ -71,7 +79,7 @@ func (w *follower) watch(ctx context.Context) (outcome, err error) {
 	}
 	w.feed = chat.Follow(ctx, w.control, w.session, w.after)
 	defer func() { w.feed.Stop() }()
-	for !w.ended && !w.paused {
+	for !w.ended && !w.paused && !w.parked {
 		if w.waits {
 			if left, err := w.wait(ctx); left || err != nil {
 				return w.finishOr(ctx, err)
@@ -219,13 +227,25 @@ func (w *follower) finishOr(ctx context.Context, err error) (outcome, failed err
 // begin submits the request, or takes a round up.
 func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
 	if f.resume == "" {
+		request.Follows = true
+		if f.session != "" {
+			found, err := chat.FindSession(ctx, w.control, request.Root, f.session)
+			if err != nil {
+				return err
+			}
+			// One job, one answer: a session that is busy is not waited for.
+			request.SessionID, request.Agent, request.WhenBusy = found.ID, found.Agent, store.Reject
+		}
 		run, err := w.control.Submit(ctx, request)
 		if err != nil {
 			return err
 		}
-		w.round, w.session = run.RoundID, run.SessionID
+		w.round, w.session, w.network = run.RoundID, run.SessionID, f.network
+		if f.session != "" {
+			w.after = run.Seq - 1
+		}
 		w.note(w.text.T("run %s in %s", run.RoundID, request.Root))
-		return nil
+		return w.clamped(ctx, request.Limits)
 	}
 	var err error
 	if w.round, err = regie.ParseID(f.resume); err != nil {
@@ -245,7 +265,38 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 	if err := w.control.Resume(ctx, w.round); err != nil {
 		return err
 	}
-	w.waits = view.Round.State == regie.RoundWaiting
+	// What it waits for without a person, it goes on with by itself.
+	w.waits = view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionWaitingNetwork
+	var policy approval.Policy
+	if len(view.Round.Policy) > 0 && json.Unmarshal(view.Round.Policy, &policy) == nil {
+		w.network = policy.WaitNetwork
+	}
+	return nil
+}
+
+// clamped says which limits that were asked for are not those of the run: nothing on the command line raises one (spec 13).
+func (w *follower) clamped(ctx context.Context, wanted regie.Limits) error {
+	if wanted == (regie.Limits{}) {
+		return nil
+	}
+	view, err := w.control.Get(ctx, w.round)
+	if err != nil {
+		return err
+	}
+	has := view.Round.Limits
+	for _, limit := range []struct {
+		flag         string
+		wanted, real int64
+	}{
+		{"--max-replies", int64(wanted.Total), int64(has.Total)},
+		{"--context-tokens", int64(wanted.ContextTokens), int64(has.ContextTokens)},
+		{"--max-tokens", wanted.Tokens, has.Tokens},
+		{"--time-limit", wanted.Seconds, has.Seconds},
+	} {
+		if limit.wanted > 0 && limit.real > 0 && limit.real < limit.wanted {
+			w.note("  " + w.text.T("%s lowers a limit and does not raise it: here it is %d", limit.flag, limit.real))
+		}
+	}
 	return nil
 }
 
@@ -286,8 +337,20 @@ func (w *follower) item(item dispatch.Item) error {
 		state := regie.SessionState(body.State)
 		w.paused = state == regie.SessionPaused
 		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
-		if state == regie.SessionWaitingNetwork { // it goes on by itself
+		switch {
+		case state != regie.SessionWaitingNetwork:
+			w.forTool = false
+		case w.forTool:
+			w.parked = !w.network
+		case !w.away: // it goes on by itself
+			w.away = true
 			w.note("  " + w.text.T("the model cannot be reached; waiting for it"))
+		}
+	case regie.EventFallback:
+		w.note("  " + chat.FallbackLine(w.text, event))
+	case regie.EventNotice:
+		if line := chat.NoticeLine(w.text, event); line != "" {
+			w.note("  " + line)
 		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
 		w.progress(event)
@@ -295,19 +358,58 @@ func (w *follower) item(item dispatch.Item) error {
 	return nil
 }
 
+// notice says what keeps a reply from being the answer.
+func (w *follower) notice(m *regie.SystemContent) {
+	switch m.Type {
+	case regie.SystemFormatError:
+		if len(m.Said) > 0 { // it can be read, and is not what a person should get
+			w.note("  " + chat.Told(w.text, m))
+			break
+		}
+		w.note("  " + w.text.T("the model's reply cannot be read; it is asked to write it again"))
+	case regie.SystemLimitReached:
+		w.note("  " + chat.Told(w.text, m))
+	case regie.SystemCompleteRefused:
+		if w.said != "" {
+			w.note("  " + w.said)
+		}
+		w.note("  " + w.text.T("the model is told to go on, or to say that all is done"))
+	}
+	w.said = ""
+}
+
 // progress shows a step of the run on standard error.
 func (w *follower) progress(event *regie.Event) {
+	for _, line := range w.fold.Lines(w.text, event) {
+		w.note(line)
+	}
 	switch event.Type {
 	case regie.EventMessage:
 		var m regie.Message
-		if json.Unmarshal(event.Body, &m) == nil && m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "" {
-			w.note("  " + m.AI.Text())
+		if json.Unmarshal(event.Body, &m) != nil {
+			return
 		}
-	case regie.EventToolResult:
-		if line := chat.ToolLine(w.text, event); line != "" {
+		for _, line := range chat.ToolNotice(w.text, &m) {
 			w.note(line)
 		}
+		if notice, ok := m.ToolNotice(); ok {
+			w.forTool = !notice.CallID.IsZero()
+		}
+		w.away = w.away && m.AI == nil
+		if line := chat.CachedLine(w.text, &m, time.Now()); line != "" {
+			w.note("  " + line)
+		}
+		switch {
+		case m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "":
+			w.note("  " + m.AI.Text())
+		case m.AI != nil:
+			w.said = m.AI.Text() // the answer, unless something follows
+		case m.System != nil:
+			w.notice(m.System)
+		}
 	case regie.EventStreamReset:
-		w.note("  " + w.text.T("the model is asked again"))
+		if line, _ := chat.ResetLine(w.text, event); line != "" {
+			w.note("  " + line)
+		}
 	}
 }

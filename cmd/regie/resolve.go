@@ -23,7 +23,7 @@ func (c *command) resolveCommand() *cobra.Command {
 				return err
 			}
 			as := regie.ResolvedAs(strings.ReplaceAll(args[1], "-", "_"))
-			conn, err := c.connect(cmd.Context(), app.Options{})
+			conn, err := c.connect(cmd.Context(), app.Options{StoreOnly: true})
 			if err != nil {
 				return err
 			}

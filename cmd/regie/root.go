@@ -49,6 +49,7 @@ type command struct {
 	stdout io.Writer
 	stderr io.Writer
 	level  *slog.LevelVar
+	found  *app.Found // what was looked for where no model is named; nil where nobody looked
 }
 
 // Main runs the program and returns its exit code.
@@ -90,13 +91,17 @@ func (c *command) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
+	flags.StringVar(&c.flags.Database, "database", "", c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
 	flags.StringVar(&c.flags.Config, "config", "", c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return regie.Errorf(codeUsage, "%v (see --help)", err)
-	})
-	root.AddCommand(c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.runsCommand(), c.demoCommand())
+	root.SetFlagErrorFunc(badFlag)
+	root.AddCommand(
+		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
+		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
+		c.cacheCommand(),
+	)
+	c.speak(root)
 	return root
 }
 
@@ -105,29 +110,35 @@ const codeUsage regie.Code = "USAGE"
 
 // fail shows an error, once, at the top, and returns the exit code that it means.
 func (c *command) fail(err error) int {
+	if _, ours := errors.AsType[*regie.Error](err); !ours { // cobra's, in English only
+		if unknown, ok := strings.CutPrefix(err.Error(), "unknown command "); ok {
+			err = badCommand(unknown)
+		}
+	}
 	code := regie.CodeOf(err)
 	fmt.Fprintf(c.stderr, "regie: %s\n", plain.Strip(c.text.Error(err)))
-	switch {
-	case code == codeUsage, code == regie.CodeBadRequest, code == regie.CodeBadPattern, code == regie.CodeBadID, strings.HasPrefix(err.Error(), "unknown command"):
+	switch code {
+	case codeUsage, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadID:
 		return exitUsage
-	case code == regie.CodeNoModel:
+	case regie.CodeNoModel:
+		if c.config.Provider == "" {
+			c.choices()
+		}
 		return exitNoModel
 	default:
 		return exitError
 	}
 }
 
-// usage turns cobra's checks of arguments into errors of the command line.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return regie.Errorf(codeUsage, "%v (see --help)", err)
-		}
-		return nil
+func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
+	if !o.ReadOnly {
+		c.settle(ctx)
 	}
+	return c.attach(ctx, o)
 }
 
-func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
+// attach connects for what needs no model: none is looked for.
+func (c *command) attach(ctx context.Context, o app.Options) (*app.Conn, error) {
 	o.Config = c.config
 	o.Log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: c.level}))
 	return app.Connect(ctx, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/workspace"
@@ -26,12 +27,16 @@ type runFlags struct {
 	json       bool
 	timeout    time.Duration
 	resume     string
+	session    string
 	agent      string
 	allow      []string
 	onApproval string
 	network    bool
 	here       bool
 	limits     regie.Limits
+	loop       loopFlags
+	unattended bool
+	timeLimit  time.Duration
 	deadline   time.Time // of --timeout; zero without one
 	asks       bool      // a person is asked at once what the run would wait for
 }
@@ -50,22 +55,54 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
 	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("pause the run after this long, such as 10m (exit code 7)"))
 	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id"))
+	flags.StringVar(&f.session, "session", "", c.text.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
 	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
 	flags.BoolVar(&f.network, "wait-network", false, c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
 	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
 	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
+	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0, c.text.T("end the run when its replies have used this many tokens (exit code 6)"))
+	flags.DurationVar(&f.timeLimit, "time-limit", 0, c.text.T("end the run after it has worked this long, such as 10m (exit code 6)"))
+	flags.BoolVar(&f.unattended, "unattended", false, c.text.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
+	c.loopFlags(cmd, &f.loop)
 	c.modelFlags(cmd)
 	return cmd
+}
+
+// loopFlags are how a model is talked to.
+type loopFlags struct {
+	dialect, relaunch string
+	noCache           bool
+}
+
+func (c *command) loopFlags(cmd *cobra.Command, f *loopFlags) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.dialect, "dialect", "", c.text.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
+	flags.StringVar(&f.relaunch, "relaunch", "", c.text.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
+	flags.BoolVar(&f.noCache, "no-cache", false, c.text.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
+}
+
+// into puts the flags into a request.
+func (f *loopFlags) into(request *dispatch.RunRequest) error {
+	if f.dialect != "" && f.dialect != string(regie.DialectNative) && f.dialect != string(regie.DialectJSON) {
+		return regie.Errorf(codeUsage, "--dialect is native or json, not %q", f.dialect)
+	}
+	if f.relaunch != "" && f.relaunch != string(approval.RelaunchChain) && f.relaunch != string(approval.RelaunchAnswer) {
+		return regie.Errorf(codeUsage, "--relaunch is chain or answer, not %q", f.relaunch)
+	}
+	request.NoCache = f.noCache
+	request.Dialect, request.Policy.Relaunch = regie.Dialect(f.dialect), approval.Relaunch(f.relaunch)
+	return nil
 }
 
 // modelFlags are the flags of every command that goes on with a run.
 func (c *command) modelFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.flags.Provider, "provider", "", c.text.T("openai (any compatible server), demo or replay (REGIE_PROVIDER)"))
+	flags.StringVar(&c.flags.Provider, "provider", "", c.text.T("openai (any compatible server), anthropic, gemini, ollama, demo, replay, or a name of regie.yaml (REGIE_PROVIDER)"))
 	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
-	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model (REGIE_MODEL)"))
+	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model, or small, medium, large (REGIE_MODEL)"))
 	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
 	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model says into this file (REGIE_RECORD)"))
 }
@@ -111,13 +148,32 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	if changed("max-replies") && f.limits.Total < 1 {
 		return regie.Errorf(codeUsage, "--max-replies must be at least 1")
 	}
+	if changed("context-tokens") && f.limits.ContextTokens < 1000 {
+		return regie.Errorf(codeUsage, "--context-tokens must be at least 1000")
+	}
+	if changed("session") && f.session == "" {
+		return regie.Errorf(codeUsage, "--session needs the id of a session: see regie sessions list")
+	}
+	if changed("max-tokens") && f.limits.Tokens < 1 {
+		return regie.Errorf(codeUsage, "--max-tokens must be at least 1")
+	}
+	if changed("time-limit") && f.timeLimit < time.Second {
+		return regie.Errorf(codeUsage, "--time-limit must be at least 1s")
+	}
+	f.limits.Seconds = int64(f.timeLimit / time.Second)
+	if f.unattended && f.loop.relaunch == string(approval.RelaunchAnswer) {
+		return regie.Errorf(codeUsage, "--relaunch answer wants an answer, and --unattended has nobody who reads it: leave one of them out")
+	}
 	if !changed("resume") {
 		return nil
 	}
 	if len(args) > 0 {
 		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
 	}
-	for _, flag := range []string{"allow", "on-approval", "max-replies", "agent", "here", "wait-network"} {
+	for _, flag := range []string{
+		"allow", "on-approval", "max-replies", "context-tokens", "agent", "here", "wait-network", "session", "max-tokens", "time-limit", "unattended", "dialect", "relaunch",
+		"no-cache",
+	} {
 		if changed(flag) {
 			return regie.Errorf(codeUsage, "--resume goes on with a run as it is: leave --%s out", flag)
 		}
@@ -130,10 +186,10 @@ const onAsk = "ask"
 
 // ask settles what happens with what needs an approval, or an answer.
 func (f *runFlags) ask(attended bool) error {
-	attended = attended && !f.json
+	attended = attended && !f.json && !f.unattended
 	switch {
 	case f.onApproval == onAsk && !attended:
-		return regie.Errorf(codeUsage, "--on-approval ask needs a terminal and no --json: use park, deny or fail")
+		return regie.Errorf(codeUsage, "--on-approval ask needs a terminal, no --json and no --unattended: use park, deny or fail")
 	case f.onApproval == onAsk, f.onApproval == "" && attended:
 		f.asks, f.onApproval = true, string(approval.Park)
 	case f.onApproval == "":
@@ -179,7 +235,7 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 
 // request makes the job: the argument, and what comes on standard input.
 func (c *command) request(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (dispatch.RunRequest, error) {
-	if err := c.config.RequireModel(); err != nil {
+	if err := c.requireModel(ctx); err != nil {
 		return dispatch.RunRequest{}, err
 	}
 	job, err := c.awaitJob(ctx, f, args, signals)
@@ -188,7 +244,21 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 	}
 	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network}
 	request, err := c.start(f.here, f.agent, policy)
+	if err != nil {
+		return request, err
+	}
 	request.Text, request.Limits = job, f.limits
+	typed := strings.Join(args, " ") // what comes on standard input names nothing
+	if request.Segments = chat.Mentions(typed, app.Look(request.Root)); request.Segments != nil {
+		request.Text = ""
+		if rest := strings.TrimPrefix(job, typed); rest != "" {
+			request.Segments = append(request.Segments, regie.Segment{Text: rest})
+		}
+	}
+	if f.unattended {
+		request.Type = regie.SessionAutomation
+	}
+	err = f.loop.into(&request)
 	return request, err
 }
 

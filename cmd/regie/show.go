@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -28,8 +29,8 @@ func showRun(w io.Writer, t *text.Printer, view store.RoundView) error {
 	p := &printer{w: w}
 	r := view.Round
 	p.line("%s %s  %s", t.T("run"), r.ID, roundState(r))
-	if r.EndNote != "" {
-		p.line("  %s", r.EndNote)
+	if !r.EndNote.IsZero() {
+		p.line("  %s", t.Sentence(r.EndNote))
 	}
 	took := "—"
 	if !r.EndedAt.IsZero() {
@@ -39,28 +40,67 @@ func showRun(w io.Writer, t *text.Printer, view store.RoundView) error {
 	p.line("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
 	p.line("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider, r.Model, t.T("trace"), r.TraceID)
 	if view.Trigger != nil {
-		p.line("  %s  %s", t.T("job"), oneLine(view.Trigger.Text, 100))
+		p.line("  %s  %s", t.T("job"), oneLine(view.Trigger.LinearText(), 100))
+	}
+	for _, line := range chat.UndoLines(t, view.Undos) {
+		p.line("  %s", line)
+	}
+	shown := map[string]bool{}
+	for i := range view.Notices {
+		for _, line := range chat.ToolNotice(t, &view.Notices[i]) {
+			if !shown[line] { // a run that waits says the same each time it is tried
+				p.line("%s", line)
+			}
+			shown[line] = true
+		}
+	}
+	for i := range view.Enrichments {
+		p.line("")
+		p.line("%s", t.T("read because a message names it"))
+		for k := range view.Enrichments[i].Calls {
+			showCall(p, t, &view.Enrichments[i].Calls[k])
+		}
 	}
 	for i := range view.Exchanges {
-		showExchange(p, t, &view.Exchanges[i])
+		showExchange(p, t, &view.Exchanges[i], r.Provider)
 	}
 	showTotals(p, t, view)
 	return p.err
 }
 
-func showExchange(p *printer, t *text.Printer, e *store.ExchangeView) {
+// showExchange prints a model call with its batch; own is the provider of its run.
+func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string) {
 	p.line("")
-	p.line("%s %d  %s  %s", t.T("exchange"), e.Number, e.Reason, e.State)
+	purpose := ""
+	if e.Purpose == regie.PurposeSummary {
+		purpose = "  " + t.T("summary")
+	}
+	p.line("%s %d  %s  %s%s", t.T("exchange"), e.Number, e.Reason, e.State, purpose)
 	for _, a := range e.Attempts {
-		p.line("  %s %d  %s  %s: %s", t.T("attempt"), a.Number, milliseconds(a.ModelUS), a.Code, oneLine(a.Error, 100))
+		paid := ""
+		if a.Money != (regie.Money{Known: true}) {
+			paid = "  " + money(t, a.Money)
+		}
+		who := ""
+		if a.Provider != "" && a.Provider != own {
+			who = a.Provider + " / " + a.Model + "  "
+		}
+		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(a.ModelUS), a.Code, oneLine(a.Error, 100), paid)
 	}
 	if e.Error != "" && len(e.Attempts) == 0 {
 		p.line("  %s", e.Error)
 	}
+	showSummary(p, t, e.Summary)
 	if e.Reply == nil {
 		return
 	}
 	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(e.ModelUS), t.T("first byte"), milliseconds(e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
+	if e.Provider != "" && e.Provider != own {
+		p.line("  %s", t.T("answered by %s / %s in place of %s", e.Provider, e.Model, own))
+	}
+	if reply := e.Reply.AI; reply != nil && !reply.Cached.IsZero() {
+		p.line("  %s", t.T("from the response cache, answered %s; no model was asked", reply.Cached.Local().Format("2006-01-02 15:04:05")))
+	}
 	if reply := e.Reply.AI; reply != nil && reply.Text() != "" {
 		p.line("  %s  %s", t.T("says"), oneLine(reply.Text(), 100))
 	}
@@ -69,38 +109,65 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView) {
 	}
 }
 
+// showSummary says what a CONTEXT_SUMMARY took out of the prompts.
+func showSummary(p *printer, t *text.Printer, m *regie.Message) {
+	if m == nil || m.System == nil || m.System.Compaction == nil {
+		return
+	}
+	c := m.System.Compaction
+	if c.Hidden > 0 {
+		p.line("  %s", t.T("the prompt begins with a summary of the first %d messages", c.Hidden))
+	} else {
+		p.line("  %s", t.T("the oldest results are left out of the prompt"))
+	}
+	p.line("  %s", t.T("tokens, estimated: %d before, %d after", c.Before, c.After))
+	if m.System.Summary != "" {
+		p.line("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
+	}
+}
+
 func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	state := string(c.State)
 	if c.NotRun != "" {
 		state += " " + string(c.NotRun)
 	}
-	if c.Recovered {
+	if c.Recovered && c.State.Settled() { // until then it waits for its tool
 		state += " " + t.T("(recovered)")
 	}
 	p.line("  %2d %s %s", c.Ordinal+1, c.Tool, oneLine(c.Arguments, 80))
+	if len(c.Executed) > 0 { // a person's own words ran, not the model's
+		p.line("     %s %s", t.T("edited by a person, to:"), oneLine(string(c.Executed), 80))
+	}
 	outcome := oneLine(c.Result, 80)
 	if c.Error != nil {
 		outcome = string(c.Error.Code) + ": " + oneLine(c.Error.Message, 80)
 	}
 	p.line("     %s  %s  %s", state, milliseconds(c.DurationUS), outcome)
+	switch {
+	case c.Resolution != nil && c.Resolution.Note != "":
+		p.line("     %s", t.T("%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80)))
+	case c.Resolution != nil:
+		p.line("     %s", t.T("%s found out: %s", c.Resolution.By, c.Resolution.As))
+	case c.State == regie.CallUnknown:
+		p.line("     %s", t.T("look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID))
+	}
 }
 
 func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 	var usage regie.Usage
-	cost := regie.Money{Known: true}
 	states := map[regie.CallState]int{}
 	var model, tools int64
 	attempts := 0
 	for _, e := range view.Exchanges {
 		for _, a := range e.Attempts {
 			attempts++
-			usage, cost, model = add(usage, a.Usage), sum(cost, a.Money), model+a.ModelUS
+			usage, model = add(usage, a.Usage), model+a.ModelUS
 		}
 		if e.Reply == nil {
 			continue
 		}
 		attempts++
-		usage, cost, model = add(usage, e.Usage), sum(cost, e.Money), model+e.ModelUS
+		usage, model = add(usage, e.Usage), model+e.ModelUS
 		for i := range e.Calls {
 			states[e.Calls[i].State]++
 			tools += e.Calls[i].DurationUS
@@ -119,7 +186,7 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 	}
 	p.line("")
 	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"), attempts, t.T("calls"), strings.Join(calls, ", "))
-	p.line("  %s  %s", tokens(t, usage), money(t, cost))
+	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent))
 	p.line("  %s %s  %s %s", t.T("model"), milliseconds(model), t.T("tools"), milliseconds(tools))
 	switch {
 	case view.AuditError != "":
@@ -136,11 +203,6 @@ func add(a, b regie.Usage) regie.Usage {
 	}
 }
 
-// sum adds costs; what is unknown anywhere is unknown in the sum.
-func sum(a, b regie.Money) regie.Money {
-	return regie.Money{Cost: a.Cost + b.Cost, Known: a.Known && b.Known}
-}
-
 func tokens(t *text.Printer, u regie.Usage) string {
 	out := t.T("tokens %d in, %d out", u.Input, u.Output)
 	if u.CacheRead > 0 || u.CacheCreation > 0 {
@@ -152,10 +214,14 @@ func tokens(t *text.Printer, u regie.Usage) string {
 	return out
 }
 
-// money shows a cost; an unknown price is shown as unknown, never as 0 (spec 6.3).
+// money shows what a call cost, with what was reserved for it where anything was.
 func money(t *text.Printer, m regie.Money) string {
-	if !m.Known {
-		return t.T("cost unknown")
+	out := chat.Cost(t, regie.Spending{Known: true}.With(m))
+	if m.Reserved > 0 && m.Known {
+		out += t.T(" (reserved $%s)", regie.Dollars(m.Reserved))
 	}
-	return t.T("cost $%s", fmt.Sprintf("%.6f", float64(m.Cost)/1e6))
+	if m.Overrun > 0 {
+		out += t.T(", $%s more than was reserved", regie.Dollars(m.Overrun))
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,8 +46,9 @@ func aRun() store.RoundView {
 				Reply:    reply("I read the folder and write the first entry."),
 				Calls: []regie.Call{
 					{Ordinal: 0, Tool: "files.list_files", Arguments: `{"path":"invoices"}`, State: regie.CallSucceeded, Result: "invoices/a.pdf\t900 bytes", DurationUS: 640},
-					{Ordinal: 1, Tool: "files.write_file", Arguments: `{"path":"book.csv","content":"…"}`, State: regie.CallSucceeded, Recovered: true, Result: "created book.csv", DurationUS: 2210},
-					{Ordinal: 2, Tool: "bank.pay", Arguments: `{"amount":12}`, State: regie.CallUnknown, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown: the process ended while it ran"}, DurationUS: 0},
+					{Ordinal: 1, Tool: "files.write_file", Arguments: `{"path":"book.csv","content":"…"}`, Executed: json.RawMessage(`{"path":"book-2.csv","content":"…"}`), State: regie.CallSucceeded, Recovered: true, Result: "created book-2.csv", DurationUS: 2210},
+					{ID: id("04"), Ordinal: 2, Tool: "bank.pay", Arguments: `{"amount":12}`, State: regie.CallUnknown, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown: the process ended while it ran"}, DurationUS: 0},
+					{Ordinal: 4, Tool: "bank.pay", Arguments: `{"amount":13}`, State: regie.CallSucceeded, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown"}, Resolution: &regie.Resolution{As: regie.ResolvedHappened, By: "ada", Note: "on the statement"}},
 					{Ordinal: 3, Tool: "files.write_file", Arguments: `{"path":".git/x"}`, State: regie.CallNotRun, NotRun: regie.NotRunInterrupted, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "not run"}},
 				},
 			},
@@ -57,6 +59,7 @@ func aRun() store.RoundView {
 				Reply: reply("One entry is booked; one payment needs your eye."),
 			},
 		},
+		Spent: regie.Spending{Cost: 4200},
 		Audit: &store.VerifyReport{Events: 14},
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -55,14 +57,22 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			End     regie.RoundEnd `json:"end_reason,omitempty"`
 			Waiting []awaited      `json:"waiting,omitempty"`
 			Answer  string         `json:"answer"`
+			Spent   regie.Spending `json:"spent"`
 			Exit    int            `json:"exit_code"`
-		}{"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view), code})
+		}{"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view), view.Spent, code})
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(w.stdout, "%s\n", line)
 	} else if text := answer(view); text != "" {
 		fmt.Fprintln(w.stdout, plain.Strip(text))
+	} else if raw, ok := unreadable(view); ok { // the person still sees it (spec 2.2)
+		w.note(w.text.T("the model's last reply cannot be read; this is what it wrote:"))
+		fmt.Fprintln(w.stdout, plain.Strip(raw))
+	}
+	if !w.json && isTerminal(w.stdout) {
+		// A person has read it. That it could not be stored changes nothing of how the run went.
+		_ = w.control.MarkRead(context.WithoutCancel(ctx), dispatch.ReadRequest{SessionID: w.session, Seq: view.Head})
 	}
 	for _, waits := range w.awaited(inbox) {
 		for _, line := range waits.lines(w.text) {
@@ -71,6 +81,9 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 	}
 	if why != "" {
 		w.note(why)
+	}
+	if chat.Paid(view.Spent) {
+		w.note(chat.Cost(w.text, view.Spent))
 	}
 	if code == exitDone {
 		return nil, nil
@@ -120,11 +133,25 @@ func (a *awaited) lines(t *text.Printer) []string {
 	return out
 }
 
+// withoutPassword is a database's URL as it may be printed: who goes on gives the password in another way, or writes it again.
+func withoutPassword(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return text
+	}
+	u.User = url.User(u.User.Username())
+	query := u.Query()
+	query.Del("password")
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 // again is a command line with the settings that this one was given by flags: without them it would find another store or model.
 func (c *command) again(words ...string) string {
 	line := append([]string{"regie"}, words...)
 	for _, flag := range []struct{ name, value string }{
 		{"--data-dir", c.flags.DataDir},
+		{"--database", withoutPassword(c.flags.Database)},
 		{"--provider", c.flags.Provider},
 		{"--base-url", c.flags.BaseURL},
 		{"--model", c.flags.Model},
@@ -176,6 +203,8 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 	case view.Round.State == regie.RoundEnded:
 	case timedOut:
 		return exitTimeout, t.T("time is up; the run is paused. Go on with: regie run --resume %s", id)
+	case view.Round.State == regie.RoundWaiting && view.Session.State == regie.SessionWaitingNetwork:
+		return exitParked, t.T("the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionPaused:
 		return exitParked, t.T("the run %s waits; nothing of it is lost", id)
 	default:
@@ -183,6 +212,9 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 	}
 	switch view.Round.End {
 	case regie.EndAnswered, regie.EndCompleted:
+		if !view.Round.EndNote.IsZero() { // nobody said that the work is done
+			return exitLimit, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
+		}
 		switch r := refused(view); {
 		case r.forbidden > 0:
 			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.forbidden, id)
@@ -195,23 +227,67 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 		}
 		return exitDone, ""
 	case regie.EndDenied:
-		return exitDenied, t.T("the run ended: %s", view.Round.EndNote)
+		return exitDenied, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 	case regie.EndLimit, regie.EndEarlyStop:
-		return exitLimit, t.T("the run ended: %s", view.Round.EndNote)
+		return exitLimit, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 	case regie.EndInterrupted, regie.EndStopped:
 		return exitInterrupted, t.T("interrupted; see: regie runs show %s", id)
 	default:
-		return exitError, t.T("the run ended: %s", view.Round.EndNote)
+		return exitError, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 	}
 }
 
-// answer is the text of the reply that ended the round.
-func answer(view store.RoundView) string {
-	for i := len(view.Exchanges) - 1; i >= 0; i-- {
-		exchange := &view.Exchanges[i]
-		if exchange.Reply != nil && exchange.Reply.AI != nil && len(exchange.Calls) == 0 {
-			return exchange.Reply.AI.Text()
+// lastReply is the exchange with the newest reply of a run, nil where none came.
+func lastReply(view store.RoundView) (last *store.ExchangeView) {
+	for i := range view.Exchanges {
+		if reply := view.Exchanges[i].Reply; reply != nil && reply.AI != nil {
+			last = &view.Exchanges[i]
 		}
 	}
-	return ""
+	return last
+}
+
+// unreadable returns what the model wrote where its last reply is none in its dialect and the run ended with that.
+func unreadable(view store.RoundView) (raw string, ok bool) {
+	last := lastReply(view)
+	if last == nil || view.Round.State != regie.RoundEnded {
+		return "", false
+	}
+	raw, ok = strings.CutPrefix(last.Reply.AI.Text(), regie.InvalidFormat)
+	raw = strings.TrimSpace(raw)
+	return raw, ok && raw != ""
+}
+
+// answer is what the person reads of the reply that ended the round.
+func answer(view store.RoundView) string {
+	last := lastReply(view)
+	if last == nil {
+		return ""
+	}
+	said := last.Reply.AI.Text()
+	switch ended := view.Round.End == regie.EndAnswered || view.Round.End == regie.EndCompleted; {
+	case strings.HasPrefix(said, regie.InvalidFormat), !ended && len(last.Calls) > 0:
+		return ""
+	case ended && last.Reply.AI.PostText != "":
+		return last.Reply.AI.PostText
+	case ended:
+		return withSummary(said, last.Calls)
+	}
+	return said
+}
+
+// withSummary adds to the text of the last reply what it completed the run with, unless that is the same.
+func withSummary(said string, calls []regie.Call) string {
+	for i := range calls {
+		var arguments struct {
+			Summary string `json:"summary"`
+		}
+		if calls[i].State != regie.CallSucceeded || json.Unmarshal([]byte(calls[i].Arguments), &arguments) != nil {
+			continue
+		}
+		if !strings.Contains(said, strings.TrimSuffix(arguments.Summary, "…")) {
+			said = strings.TrimSpace(said + "\n\n" + arguments.Summary)
+		}
+	}
+	return said
 }

@@ -2,15 +2,15 @@ package app
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
@@ -50,11 +50,11 @@ func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Re
 		}
 		seen[decision.CallID] = true
 		decision.By, decision.At = author(in.By), time.Now().UTC()
-		if err := l.complete(ctx, &stored, asked, of, workspace, decision); err != nil {
+		if err := l.complete(ctx, &stored, engine.Edit{Session: of, Workspace: workspace, Approval: asked, Decisions: in.Decisions}, decision); err != nil {
 			return store.Resolved{}, err
 		}
 	}
-	return l.dispatcher.Decide(ctx, stored, in.StoreOnly || l.storeOnly)
+	return l.dispatcher.Decide(ctx, stored, l.storeOnly)
 }
 
 func author(by string) string {
@@ -65,16 +65,23 @@ func author(by string) string {
 }
 
 // complete checks one decision and adds what it means: the scope, the rule, the preview of edited arguments.
-func (l *local) complete(ctx context.Context, stored *store.Decide, asked *regie.Approval, of regie.Session, workspace regie.Workspace, d regie.Decision) error {
+func (l *local) complete(ctx context.Context, stored *store.Decide, edit engine.Edit, d regie.Decision) error {
+	asked, of := edit.Approval, edit.Session
 	review := reviewOf(asked, d.CallID)
 	if review == nil {
 		return regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
 	}
-	if review.Decision != nil { // said again, or too late: the store knows which, and the world has moved on since the preview
+	d.Reason = plain.Strip(d.Reason) // first of all: what is said again is compared with what was stored
+	if review.Decision != nil {      // said again, or too late: the store knows which, and the world has moved on since the preview
 		stored.Decisions = append(stored.Decisions, d)
 		return nil
 	}
-	d.Reason = plain.Strip(d.Reason)
+	if err := approval.CheckExpiry(d.Answer, d.At, d.ExpiresAt); err != nil {
+		return err
+	}
+	if !d.ExpiresAt.IsZero() {
+		d.ExpiresAt = d.ExpiresAt.UTC().Truncate(time.Microsecond) // as the store keeps it
+	}
 	switch {
 	case len(d.Reason) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
@@ -82,11 +89,12 @@ func (l *local) complete(ctx context.Context, stored *store.Decide, asked *regie
 		return regie.Errorf(regie.CodeBadRequest, "a denied call has no arguments to edit")
 	}
 	if len(d.Arguments) > 0 {
-		edited, err := l.edited(ctx, asked, of, workspace, review, &d)
+		edit.CallID, edit.Arguments = d.CallID, d.Arguments
+		edited, err := l.engine.Edited(ctx, edit)
 		if err != nil {
 			return err
 		}
-		stored.Previews[d.CallID] = edited.Preview
+		d.Arguments, stored.Previews[d.CallID] = edited.Arguments, edited.Preview
 		review = &edited
 	}
 	scope, err := approval.ScopeFor(d.Answer, review.Preview.Scopes, d.Scope)
@@ -112,46 +120,6 @@ func reviewOf(asked *regie.Approval, call regie.ID) *regie.Review {
 		}
 	}
 	return nil
-}
-
-// edited is the review of a call with the arguments that a person wrote (decision 20): they are validated like a model's, judged anew,
-// and what they do is shown and bound in place of what was proposed.
-func (l *local) edited(
-	ctx context.Context, asked *regie.Approval, of regie.Session, workspace regie.Workspace, review *regie.Review, d *regie.Decision,
-) (regie.Review, error) {
-	checked := l.registry.Check(review.Tool, string(d.Arguments))
-	switch {
-	case checked.Tool == nil || checked.Definition != review.Definition:
-		return regie.Review{}, regie.Errorf(regie.CodeConflict, "the tool %s is not what it was when the call was proposed: deny the call", review.Tool)
-	case checked.Error != nil:
-		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments do not fit: %s", checked.Error.Message)
-	}
-	d.Arguments = checked.Arguments
-	rules, err := l.store.Rules(ctx, of.WorkspaceID, of.ID)
-	if err != nil {
-		return regie.Review{}, err
-	}
-	var arguments map[string]any
-	if err := json.Unmarshal(checked.Arguments, &arguments); err != nil {
-		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments cannot be read: %v", err)
-	}
-	definition := checked.Tool.Definition()
-	judged := approval.Decide(approval.Input{
-		Tool: review.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role, Signature: checked.Signature, Arguments: arguments,
-		Levels: l.asks, Rules: rules, WorkspaceID: of.WorkspaceID, SessionID: of.ID, Now: d.At,
-	})
-	if judged.Verdict == regie.VerdictForbid {
-		return regie.Review{}, regie.Errorf(regie.CodeForbidden, "a rule forbids the edited call")
-	}
-	preview, problem := tool.DescribeCall(ctx, checked.Tool, &tool.Invocation{
-		CallID: d.CallID, RoundID: asked.RoundID, SessionID: of.ID, Workspace: workspace, Arguments: checked.Arguments,
-	})
-	if problem != nil {
-		return regie.Review{}, regie.Errorf(problem.Code, "the edited call would fail: %s", problem.Message)
-	}
-	out := *review
-	out.Arguments, out.Preview = checked.Arguments, preview
-	return out, nil
 }
 
 // Answer implements dispatch.Control.
@@ -188,13 +156,13 @@ func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID 
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
-	}, in.StoreOnly || l.storeOnly)
+	}, l.storeOnly)
 }
 
 // Resolve implements dispatch.Control.
 func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	switch {
-	case l.readOnly:
+	case l.readOnly && !l.storeOnly:
 		return errRunsNothing
 	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
 		return regie.Errorf(regie.CodeBadRequest, "%q does not say what became of the call: use happened or did_not_happen", string(in.As))
@@ -210,9 +178,6 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 	if in.WhenBusy == store.Reject {
 		return dispatch.Run{}, false, nil
 	}
-	if open, err := l.store.AwaitsAnswer(ctx, in.SessionID); !open || err != nil {
-		return dispatch.Run{}, false, err
-	}
 	inbox, err := l.store.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
 	if err != nil || len(inbox.Questions) == 0 {
 		return dispatch.Run{}, false, err
@@ -226,7 +191,7 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}
-	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: in.Text}}, in.ClientID)
+	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: said(in)}}, in.ClientID)
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
 		return dispatch.Run{}, false, nil
@@ -238,7 +203,15 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 }
 
 // Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled (decision 6).
-func (l *local) Stop(ctx context.Context, session regie.ID) error {
+func (l *local) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
+	if err := l.stop(ctx, session); err != nil {
+		return dispatch.Stopped{}, err
+	}
+	withdrawn, err := l.store.Withdrawn(ctx, session)
+	return dispatch.Stopped{Withdrawn: slices.Concat([]regie.Message{}, withdrawn)}, err
+}
+
+func (l *local) stop(ctx context.Context, session regie.ID) error {
 	for {
 		round, err := l.store.OpenRound(ctx, session)
 		if err != nil {

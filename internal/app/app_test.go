@@ -61,8 +61,8 @@ func TestMixedBatch(t *testing.T) {
 	if got := view.Exchanges[1].Reply.AI.Text(); got != "All done." {
 		t.Errorf("the answer is %q", got)
 	}
-	if view.Exchanges[0].Usage.Input != 7 || !view.Exchanges[0].Money.Known {
-		t.Errorf("usage %+v, money %+v", view.Exchanges[0].Usage, view.Exchanges[0].Money)
+	if u := view.Exchanges[0].Reply.Usage; u.Input < 500 || u.Input > 5000 || !u.Estimated || !view.Exchanges[0].Money.Known {
+		t.Errorf("usage %+v, money %+v", view.Exchanges[0].Reply.Usage, view.Exchanges[0].Money)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestLimits(t *testing.T) {
 		steps = append(steps, says("", call{fmt.Sprint("q", i), "files__write_file", fmt.Sprintf(`{"path":".git/%d","content":"x"}`, i)}))
 	}
 	view = newBed(t, newModel(t, steps...)).run(everything)
-	if view.Round.End != regie.EndLimit || view.Round.Counters.Retries != 4 || len(view.Exchanges) != 4 {
+	if view.Round.End != regie.EndLimit || view.Round.Counters.Retries != 3 || len(view.Exchanges) != 4 {
 		t.Errorf("%s after %+v", view.Round.End, view.Round.Counters)
 	}
 }
@@ -192,7 +192,7 @@ func TestProviderFailures(t *testing.T) {
 	t.Run("wrong key", func(t *testing.T) {
 		m := newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`))
 		view := newBed(t, m).run(everything)
-		if view.Round.End != regie.EndProviderError || !strings.Contains(view.Round.EndNote, "bad key") || m.count() != 1 {
+		if view.Round.End != regie.EndProviderError || !strings.Contains(view.Round.EndNote.String(), "bad key") || m.count() != 1 {
 			t.Errorf("%s %q after %d requests", view.Round.End, view.Round.EndNote, m.count())
 		}
 	})

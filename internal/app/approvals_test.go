@@ -80,7 +80,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 	}
 	asked := inbox.Approvals[0]
 	review := asked.Reviews[0]
-	if review.Preview.String() == "" || !strings.Contains(review.Preview.Diff, "+one") || len(review.Grounds) == 0 || len(review.Preview.Scopes) == 0 ||
+	if review.Preview.Sentence.String() == "" || !strings.Contains(review.Preview.Diff, "+one") || len(review.Grounds) == 0 || len(review.Preview.Scopes) == 0 ||
 		asked.ExpiresAt.Before(time.Now().Add(23*time.Hour)) {
 		t.Errorf("the person sees %+v", review)
 	}
@@ -273,7 +273,7 @@ func TestStopsWhileWaiting(t *testing.T) {
 	t.Run("stop", func(t *testing.T) {
 		b, conn, run, _ := park(t)
 		for range 2 {
-			if err := conn.Stop(t.Context(), run.SessionID); err != nil {
+			if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
 				t.Fatal(err)
 			}
 			view := b.await(conn, run)
@@ -377,7 +377,7 @@ func TestMessagesWhileBusy(t *testing.T) {
 		if _, err := conn.Submit(t.Context(), follow(b, run, "later", store.Queue)); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Stop(t.Context(), run.SessionID); err != nil {
+		if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
 			t.Fatal(err)
 		}
 		view := b.await(conn, run)

@@ -14,8 +14,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// attachTimeout bounds how long a command waits for an engine that is starting or ending.
-const attachTimeout = 15 * time.Second
+// attachTimeout bounds how long a command waits for an engine that is starting or ending. What it does itself, as an engine, takes the time
+// that it takes: a migration that were cut off would begin anew each time, and never be done. A variable for the tests.
+var attachTimeout = 15 * time.Second
 
 // Conn is the Control of a command (decision 1): the engine of this process, or a client of the one that holds the data directory.
 // When that one goes, Conn takes over, and what was asked of it is asked again: requests are idempotent.
@@ -65,11 +66,11 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	if c.client != nil {
 		return c.client, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, attachTimeout, regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", c.options.Config.DataDir))
+	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, silent(c.options.Config.DataDir))
 	defer cancel()
 	dial := dialer(c.options.Config.DataDir)
 	if c.options.ReadOnly {
-		if done, err := c.look(ctx, dial); done {
+		if done, err := c.look(waiting, dial); done {
 			return c.control(), err
 		}
 	}
@@ -82,37 +83,45 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 		if !errors.Is(err, errHeld) {
 			return nil, err
 		}
-		if c.found(ctx, dial) {
+		if c.found(waiting, dial) {
 			return c.client, nil
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
 		select {
 		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		case <-waiting.Done():
+			return nil, context.Cause(waiting)
 		}
 	}
 }
 
-// found makes this process a client where an engine listens.
+// silent says who holds a data directory and does not answer.
+func silent(dir string) error {
+	if pid := holder(dir); pid != "" { // a name, not a number that a language would write with commas
+		return regie.Errorf(regie.CodeLocked, "process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
+	}
+	return regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", dir)
+}
+
+// found makes this process a client where an engine answers.
 func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
-	conn, err := dial(ctx)
-	if err != nil {
+	client := httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+	if client.Alive(ctx) != nil {
+		client.Close()
 		return false
 	}
-	_ = conn.Close() // it was only to see whether somebody listens
-	c.client = httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+	c.client = client
 	return true
 }
 
-// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an older schema must be migrated,
-// which is an engine's work.
+// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an older schema of one's own file must be
+// migrated, which is an engine's work. A database that others share is not migrated by who only looks.
 func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
 	if c.found(ctx, dial) {
 		return true, nil
 	}
 	reader, err := openReader(ctx, c.options)
-	if regie.CodeOf(err) == regie.CodeConflict {
+	if regie.CodeOf(err) == regie.CodeConflict && c.options.Config.Database == "" {
 		return false, err
 	}
 	if err == nil {
@@ -147,6 +156,9 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 		}
 		asked := time.Now()
 		out, err := fn(control)
+		if regie.CodeOf(err) == regie.CodeLocked && c.isClient(control) {
+			return out, silent(c.options.Config.DataDir)
+		}
 		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(control) {
 			return out, err
 		}
@@ -162,6 +174,13 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 			return out, context.Cause(ctx)
 		}
 	}
+}
+
+// isClient reports whether a Control is the client of another engine.
+func (c *Conn) isClient(control dispatch.Control) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.client != nil && control == dispatch.Control(c.client)
 }
 
 // detach lets go of a client whose engine has gone, and reports whether another one can be asked. An engine of this process that has
@@ -213,8 +232,8 @@ func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
 }
 
 // Stop implements dispatch.Control.
-func (c *Conn) Stop(ctx context.Context, session regie.ID) error {
-	return c.say(ctx, func(control dispatch.Control) error { return control.Stop(ctx, session) })
+func (c *Conn) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Stopped, error) { return control.Stop(ctx, session) })
 }
 
 // CloseSession implements dispatch.Control.
@@ -242,14 +261,34 @@ func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.say(ctx, func(control dispatch.Control) error { return control.Resolve(ctx, in) })
 }
 
+// Rules implements dispatch.Control.
+func (c *Conn) Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.RuleList, error) { return control.Rules(ctx, filter) })
+}
+
+// Revoke implements dispatch.Control.
+func (c *Conn) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Revoke(ctx, in) })
+}
+
 // Get implements dispatch.Control.
 func (c *Conn) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	return on(ctx, c, func(control dispatch.Control) (store.RoundView, error) { return control.Get(ctx, round) })
 }
 
+// Prompt implements dispatch.Control.
+func (c *Conn) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Prompt, error) { return control.Prompt(ctx, in) })
+}
+
 // List implements dispatch.Control.
 func (c *Conn) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
 	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, root, limit) })
+}
+
+// Spent implements dispatch.Control.
+func (c *Conn) Spent(ctx context.Context, root string) (store.Spent, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Spent, error) { return control.Spent(ctx, root) })
 }
 
 // Events implements dispatch.Control. Over a change of engines the log goes on where it stood, without a gap and without a repeat.

@@ -2,10 +2,11 @@
 //
 //	conn.go    Conn: the Control of a command, either this process's engine or a client of the one that runs
 //	engine.go  the engine of this process: lock, store, socket, dispatcher
+//	external.go  its MCP servers, and where its rounds take their tools from
 //	local.go   Control on the engine of this process
 //	lock.go    the lock and the socket of the data directory (decision 1)
 //	models.go  providers from the settings
 //
-// An engine has the goroutines of its store, its dispatcher and its HTTP server, and one for the background check of the database;
+// An engine has the goroutines of its store, its dispatcher, its HTTP server and its MCP servers, and one for the background check of the database;
 // Close ends them all and waits.
 package app

@@ -3,10 +3,10 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -17,11 +17,14 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
+	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/toolkit/session"
+	"github.com/regie-run/regie/internal/undo"
 )
 
 // Options set up an engine or a connection to one. Config is required.
@@ -33,7 +36,7 @@ type Options struct {
 	Tools []tool.Tool
 	// Models replaces the providers of the settings, by name: for programs that embed Regie.
 	Models func(name string) (provider.Provider, error)
-	// Limits replaces the default limits of spec 3.2 where it is not zero; a request can only lower them.
+	// Limits replaces what the settings say of the limits of spec 3.2, where a field is not zero; a request can only lower them.
 	Limits regie.Limits
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
@@ -41,6 +44,12 @@ type Options struct {
 	ReadOnly bool
 	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for the next engine (decision 1).
 	StoreOnly bool
+	// Alone keeps the engine to this process: it holds the data directory, no other command can ask it anything, and it does not hear the
+	// engines that share its database.
+	Alone bool
+	// TuneStore and TuneEngine change the settings that are in no file, before they are used: for harnesses. Either may be nil.
+	TuneStore  func(*sqlite.Config)
+	TuneEngine func(*engine.Config)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 }
@@ -55,7 +64,9 @@ type Engine struct {
 	wg     sync.WaitGroup
 	log    *slog.Logger
 
-	external *externals
+	fleet *mcp.Fleet // nil where nothing runs
+
+	holder, place string // as holderName gives them
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
@@ -64,11 +75,12 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	held, err := lock(o.Config.DataDir)
+	held, place, err := lock(o.Config.DataDir)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{lock: held, log: o.Log, check: func() {}}
+	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -81,11 +93,12 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	store, err := sqlite.OpenReadOnly(ctx, o.Config.DataDir)
+	store, err := openStore(ctx, o, nil, postgres.Others{})
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{log: o.Log, check: func() {}}
+	e.holder, e.place = holderName(o.Config, regie.NewID().String()) // which has no lock, and no place
 	if err := e.wire(store, dispatch.NewHub(), o); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -93,13 +106,12 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context, o Options) error {
-	external, tools, err := connectMCP(ctx, o.Config, e.log)
-	if err != nil {
-		return err
-	}
-	e.external, o.Tools = external, append(tools, o.Tools...)
 	hub := dispatch.NewHub()
-	store, err := sqlite.Open(ctx, sqlite.Config{Dir: o.Config.DataDir, Notify: hub.Commit})
+	others := postgres.Others{Holder: e.holder, Log: o.Log}
+	if !o.ReadOnly && !o.StoreOnly && !o.Alone { // one that runs nothing has nobody to tell of others
+		others.Heard, others.Missed = hub.Foreign, hub.Missed
+	}
+	store, err := openStore(ctx, o, hub.Commit, others)
 	if err != nil {
 		return err
 	}
@@ -113,8 +125,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := e.serve(o.Config); err != nil {
-		return err
+	if !o.Alone {
+		if err := e.serve(o.Config); err != nil {
+			return err
+		}
 	}
 	if o.Resumed != nil && len(resumed) > 0 {
 		o.Resumed(resumed)
@@ -125,11 +139,8 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
-	if o.Limits == (regie.Limits{}) {
-		o.Limits = engine.DefaultLimits(regie.SessionChat)
-	}
-	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits}
-	builtin, err := files.Tools()
+	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits, cache: newCache(o.Config, store)}
+	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash")})
 	if err != nil {
 		return err
 	}
@@ -137,7 +148,11 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	registry, err := tool.NewRegistry(slices.Concat(builtin, own, o.Tools)...)
+	house, err := tool.NewRegistry(slices.Concat(builtin, own, o.Tools)...)
+	if err != nil {
+		return err
+	}
+	tools, err := e.connectTools(house, o.Config)
 	if err != nil {
 		return err
 	}
@@ -147,14 +162,33 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.ApprovalTTL == 0 {
 		o.ApprovalTTL = o.Config.File.Approvals.Expire
 	}
-	e.asks = levels(o.Config.File.Approvals)
-	runner := engine.New(engine.Config{
-		Store: store, Providers: o.Models, Tools: registry, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry,
-		Levels: e.asks, ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
-	})
+	settings := engine.Config{
+		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry,
+		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
+		Settings:      o.Config.FingerprintOf,
+		Cache:         e.cache, CacheFold: o.Config.File.Cache.Casefold,
+		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
+		Price: o.Config.Price, Caps: o.Config.File.Caps,
+	}
+	if o.Config.Database != "" {
+		settings.Holds = func() bool { return e.dispatcher.Holds() }
+	}
+	if o.TuneEngine != nil {
+		o.TuneEngine(&settings)
+	}
+	runner := engine.New(settings)
 	e.models = o.Models
-	e.dispatcher = dispatch.New(store, runner, hub, e.serves, fmt.Sprintf("pid %d", os.Getpid()), o.Log)
-	e.registry = registry
+	e.dispatcher = dispatch.New(store, runner, hub, e.serves, e.holder, o.Log)
+	if o.Config.Database != "" {
+		e.dispatcher.Share(store, postgres.NewQueue(o.Config.Database, o.Log), e.place)
+	}
+	e.engine, e.tools = runner, tools
+	// What calls of the house left behind needs no server to be understood.
+	e.undoer = undo.New(undo.Config{
+		Store: store, Tools: func(context.Context) *tool.Registry { return house }, Trash: filepath.Join(o.Config.DataDir, "trash"),
+		Holder: e.holder, Holds: settings.Holds, Log: o.Log,
+	})
+	e.dispatcher.Undos(e.undoer.Recover)
 	return nil
 }
 
@@ -186,14 +220,19 @@ func (e *Engine) serve(c config.Config) error {
 	return nil
 }
 
-// quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it.
+// quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it. A database that does
+// not answer for a moment is not damaged, and what runs has its own patience with it.
 func (e *Engine) quickCheck() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.check = cancel
 	e.wg.Go(func() {
-		if err := e.store.QuickCheck(ctx); err != nil && ctx.Err() == nil {
+		switch err := e.store.QuickCheck(ctx); {
+		case err == nil || ctx.Err() != nil:
+		case regie.CodeOf(err) == regie.CodeCorrupt:
 			e.log.Error("the database failed its check; no more runs are started", "code", string(regie.CodeOf(err)), "error", err)
 			e.dispatcher.Close(err)
+		default:
+			e.log.Warn("the check of the database for damage could not be made", "code", string(regie.CodeOf(err)), "error", err)
 		}
 	})
 }
@@ -205,6 +244,9 @@ func (e *Engine) Close() error {
 	e.check()
 	e.wg.Wait()
 	if e.local != nil {
+		if e.undoer != nil {
+			e.undoer.Close() // what is being undone is held by the lease, which ends with the dispatcher
+		}
 		if e.dispatcher != nil {
 			e.dispatcher.Close(dispatch.ErrGone)
 		}
@@ -214,7 +256,9 @@ func (e *Engine) Close() error {
 		}
 		errs = append(errs, e.store.Close())
 	}
-	e.external.close()
+	if e.fleet != nil {
+		e.fleet.Close()
+	}
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 	}

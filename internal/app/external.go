@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
@@ -12,43 +11,35 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 )
 
-// externals are the MCP servers of an engine.
-type externals struct{ servers []*mcp.Server }
-
-// connectMCP reaches the configured servers, side by side. One that does not answer is an error: without its tools, calls that a crash
-// interrupted could not be recovered.
-func connectMCP(ctx context.Context, c config.Config, log *slog.Logger) (*externals, []tool.Tool, error) {
-	names := c.File.MCPNames()
-	servers, errs := make([]*mcp.Server, len(names)), make([]error, len(names))
-	var group sync.WaitGroup
-	for i, name := range names {
-		group.Go(func() { servers[i], errs[i] = mcp.Connect(ctx, mcpConfig(name, c.File.MCPServers[name], log)) })
-	}
-	group.Wait()
-	out := &externals{}
-	var failed error
-	var tools []tool.Tool
-	for i, server := range servers {
-		if errs[i] != nil {
-			failed = errs[i]
-			continue
+// connectTools returns where rounds take their tools from: those of the house, and of the configured MCP servers. An engine that runs
+// nothing starts no server; what is asked of one then is answered with why.
+func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(context.Context) *tool.Registry, error) {
+	if e.readOnly {
+		for _, name := range c.File.MCPNames() {
+			var err error
+			if house, err = house.With(name, nil, regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing", name)); err != nil {
+				return nil, err
+			}
 		}
-		out.servers = append(out.servers, server)
-		tools = append(tools, server.Tools()...)
-		for _, warning := range server.Warnings() {
-			log.Warn("a tool of an MCP server is left out", "server", names[i], "reason", warning)
-		}
+		return func(context.Context) *tool.Registry { return house }, nil
 	}
-	if failed != nil {
-		out.close()
-		return nil, nil, failed
+	var servers []mcp.Config
+	for _, name := range c.File.MCPNames() {
+		servers = append(servers, mcpConfig(name, c.File.MCPServers[name], e.log))
 	}
-	return out, tools, nil
+	fleet, err := mcp.NewFleet(house, e.log, servers...)
+	if err != nil {
+		return nil, err
+	}
+	e.fleet = fleet
+	fleet.Start()
+	return fleet.Tools, nil
 }
 
 func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 	out := mcp.Config{
 		Name: name, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers, TrustHints: s.TrustHints, Allow: s.Allow, Deny: s.Deny, Timeout: s.Timeout,
+		StartTimeout: s.StartTimeout, Wait: s.Wait,
 		AllowPrivate: true, // the operator wrote the address
 		Log:          log, Tools: map[string]mcp.Setting{},
 	}
@@ -59,17 +50,6 @@ func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 		out.Tools[tool] = mcp.Setting{Kind: regie.CallKind(setting.Kind), Class: regie.EffectClass(setting.Class)}
 	}
 	return out
-}
-
-func (e *externals) close() {
-	if e == nil {
-		return
-	}
-	var group sync.WaitGroup
-	for _, server := range e.servers {
-		group.Go(server.Close)
-	}
-	group.Wait()
 }
 
 // levels are what the app wants asked about (spec 4.4).

@@ -4,21 +4,23 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/undo"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // maxText bounds a message in bytes (spec 11.3).
@@ -28,7 +30,10 @@ const maxText = 4 << 20
 type local struct {
 	store      *sqlite.Store
 	dispatcher *dispatch.Dispatcher
-	registry   *tool.Registry
+	engine     *engine.Engine
+	undoer     *undo.Undoer
+	cache      *cache.Cache
+	tools      func(context.Context) *tool.Registry // as engine.Config has it
 	config     config.Config
 	readOnly   bool // runs nothing
 	storeOnly  bool // but takes answers
@@ -39,7 +44,6 @@ type local struct {
 	owner      regie.ID
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels
-	asks       []approval.Level
 }
 
 // Submit implements dispatch.Control.
@@ -51,33 +55,49 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	limits := lower(l.limits, in.Limits)
-	level1, err := l.level(ctx, prompt.Level1("", limits))
+	kind, asks, err := l.store.Standing(ctx, in.SessionID)
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	policy, err := json.Marshal(in.Policy)
+	reason, err := startOf(&in, kind)
 	if err != nil {
 		return dispatch.Run{}, err
 	}
-	if run, answered, err := l.answerByMessage(ctx, &in); answered || err != nil {
-		return run, err
+	terms, err := l.terms(ctx, &in)
+	if err != nil {
+		return dispatch.Run{}, err
 	}
-	accepted, err := l.dispatcher.Submit(ctx, store.Submission{
+	if asks {
+		if run, answered, err := l.answerByMessage(ctx, &in); answered || err != nil {
+			return run, err
+		}
+	}
+	if in.Follows {
+		l.dispatcher.Expect(in.SessionID)
+	}
+	var accepted store.Accepted
+	submission := store.Submission{
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy,
 		New: &regie.Session{
-			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(in.Text), Type: regie.SessionChat,
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.String()}, ClientID: in.ClientID, Text: in.Text,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.String()}, ClientID: in.ClientID, Text: in.Text, Rich: in.Segments,
 		},
 		Round: regie.Round{
-			ID: regie.NewID(), SessionID: in.SessionID, Reason: regie.ReasonUserMessage, Limits: limits, Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, Pin: in.Settings, TraceID: traceID(), Policy: policy, Level1: level1,
+			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,
+			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
 		},
+	}
+	err = l.unhindered(ctx, in.SessionID, func() (err error) {
+		accepted, err = l.dispatcher.Submit(ctx, submission)
+		return err
 	})
+	if err != nil && in.Follows {
+		l.dispatcher.Unexpect(in.SessionID)
+	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
 		Pending: accepted.Pending,
@@ -85,11 +105,13 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 }
 
 func (l *local) validate(in *dispatch.RunRequest) error {
-	switch {
-	case strings.TrimSpace(in.Text) == "":
+	switch size := len(said(in)); {
+	case in.Text != "" && len(in.Segments) > 0:
+		return regie.Errorf(regie.CodeBadRequest, "the message has a text and segments: send what it says once")
+	case strings.TrimSpace(said(in)) == "":
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
-	case len(in.Text) > maxText:
-		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", len(in.Text), maxText)
+	case size > maxText:
+		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
 	case in.SessionID.IsZero():
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
 	case in.Agent == "" || in.Provider == "" || in.Model == "":
@@ -98,7 +120,7 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case l.readOnly:
 		return errRunsNothing
-	case !in.Settings.IsZero() && in.Settings != l.config.Fingerprint():
+	case !in.Settings.IsZero() && in.Settings != l.config.FingerprintOf(in.Provider):
 		return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
 	}
 	switch in.WhenBusy {
@@ -106,22 +128,63 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	default:
 		return regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of a message in a busy session: use queue, steer or reject", string(in.WhenBusy))
 	}
+	switch in.Type {
+	case "", regie.SessionChat, regie.SessionAutomation:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "a message starts no session of type %q: use CHAT or AUTOMATION", string(in.Type))
+	}
+	switch in.Dialect {
+	case "", regie.DialectNative, regie.DialectJSON:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a dialect: use native or json", string(in.Dialect))
+	}
 	// What is stored must be what any database and any API takes.
-	in.Text = strings.ReplaceAll(strings.ToValidUTF8(in.Text, "\uFFFD"), "\x00", "\uFFFD")
+	in.Text = storable(in.Text)
+	in.Segments = slices.Clone(in.Segments)
+	for i := range in.Segments {
+		in.Segments[i].Text = storable(in.Segments[i].Text)
+	}
+	if err := regie.ValidateSegments(in.Segments); err != nil {
+		return err
+	}
 	return in.Policy.Validate()
+}
+
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// said is what a message says, as one text.
+func said(in *dispatch.RunRequest) string {
+	if len(in.Segments) > 0 {
+		return regie.LinearText(in.Segments)
+	}
+	return in.Text
 }
 
 var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
 
-// serves says why a stored round cannot go on with this engine's settings, or nil. It stays as it is for an engine that can.
+// serves says why a stored round cannot go on with this engine, or nil: its settings are others, or, where several share a database, its files are
+// not here. It stays as it is for an engine that can.
 func (l *local) serves(round regie.Round) error {
 	if _, err := l.models(round.Provider); err != nil {
 		return err
 	}
-	if !round.Pin.IsZero() && round.Pin != l.config.Fingerprint() {
+	if !round.Pin.IsZero() && round.Pin != l.config.FingerprintOf(round.Provider) {
 		return regie.Errorf(regie.CodeConflict, "the run was started with other settings of the model: go on with it under the same provider, address and key")
 	}
-	return nil
+	if l.config.Database == "" {
+		return nil
+	}
+	_, place, err := l.store.Session(context.Background(), round.SessionID)
+	if err != nil {
+		return err
+	}
+	root, err := workspace.Open(place.Root)
+	if err != nil {
+		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it goes on where it is: %v", err)
+	}
+	return root.Close()
 }
 
 // place finds the owner and the workspace of a request, and makes them the first time.
@@ -145,6 +208,9 @@ func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.ID, re
 	return l.owner, workspace, err
 }
 
+// maxLevels is how many prompt levels are known to be stored: each change of a configuration or a document makes one.
+const maxLevels = 64
+
 // level stores a prompt level and returns its name (decision 14).
 func (l *local) level(ctx context.Context, level string) (regie.Hash, error) {
 	l.mu.Lock()
@@ -154,6 +220,9 @@ func (l *local) level(ctx context.Context, level string) (regie.Hash, error) {
 	}
 	hash, err := l.store.PutBlob(ctx, []byte(level))
 	if err == nil {
+		if len(l.levels) >= maxLevels {
+			clear(l.levels)
+		}
 		l.levels[level] = hash
 	}
 	return hash, err
@@ -174,13 +243,16 @@ func (l *local) Resume(ctx context.Context, round regie.ID) error {
 	return l.dispatcher.Resume(ctx, round)
 }
 
-// Get implements dispatch.Control. The log of the round's session is verified on the way.
+// Get implements dispatch.Control. The log of the round's session is verified on the way, and that of its workspace, which has the rules.
 func (l *local) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	view, err := l.store.RoundView(ctx, round)
 	if err != nil {
 		return view, err
 	}
 	report, err := l.store.Verify(ctx, view.Session.ID)
+	if err == nil {
+		_, err = l.store.Verify(ctx, view.Workspace.ID)
+	}
 	if regie.CodeOf(err) == regie.CodeChainBroken {
 		view.AuditError = err.Error()
 		return view, nil
@@ -194,27 +266,19 @@ func (l *local) List(ctx context.Context, root string, limit int) ([]store.Round
 	return l.store.Rounds(ctx, root, limit)
 }
 
+// Spent implements dispatch.Control.
+func (l *local) Spent(ctx context.Context, root string) (store.Spent, error) {
+	out, err := l.store.SpentToday(ctx, root)
+	out.Caps = l.config.File.Caps("")
+	return out, err
+}
+
 // Events implements dispatch.Control.
 func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
 	if _, _, err := l.store.Session(ctx, session); err != nil {
 		return err
 	}
 	return l.dispatcher.Stream(ctx, session, after, sink)
-}
-
-// lower takes each limit that a request lowers; nothing raises one (spec 13).
-func lower(limits, wanted regie.Limits) regie.Limits {
-	pick := func(limit *int, wanted int) {
-		if wanted > 0 {
-			*limit = min(*limit, wanted)
-		}
-	}
-	pick(&limits.Total, wanted.Total)
-	pick(&limits.Queries, wanted.Queries)
-	pick(&limits.Retries, wanted.Retries)
-	pick(&limits.FormatErrors, wanted.FormatErrors)
-	pick(&limits.CallsInReply, wanted.CallsInReply)
-	return limits
 }
 
 // title names a session after its first message.

@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/regie-run/regie"
@@ -25,26 +27,56 @@ const (
 // errHeld says that another process holds the engine lock.
 var errHeld = regie.Errorf(regie.CodeLocked, "another engine holds this data directory")
 
-// lock takes the engine lock of a data directory (decision 1). The kernel gives it back when the process dies, however it dies.
-func lock(dir string) (*os.File, error) {
+// lock takes the engine lock of a data directory (decision 1). The kernel gives it back when the process dies, however it dies. place is the
+// same for all who have held this very lock, of whom only one lives.
+func lock(dir string) (f *os.File, place string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, dirError(err, dir)
+		return nil, "", dirError(err, dir)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, dirError(err, dir)
+		return nil, "", dirError(err, dir)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(errHeld, f.Close())
+			return nil, "", errors.Join(errHeld, f.Close())
 		}
-		return nil, errors.Join(dirError(err, dir), f.Close())
+		return nil, "", errors.Join(dirError(err, dir), f.Close())
 	}
-	// Who holds it, for people who look.
+	place, mark := placeOf(f)
+	// Who holds it, for people who look, and what its place is called. Where that cannot be written the next one has another place.
 	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n%s %s\n", os.Getpid(), place, mark), 0)
 	}
-	return f, nil
+	return f, place, nil
+}
+
+// placeOf is the place that a lock file names, or a new one: a copy of it, and what stands there after a restart of the machine, is another one.
+// The names of machine and directory would not do, which two containers may have alike. mark is what tells a copy from the file.
+func placeOf(f *os.File) (place, mark string) {
+	if info, err := f.Stat(); err == nil {
+		if file, ok := info.Sys().(*syscall.Stat_t); ok {
+			boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // elsewhere it has to do without
+			mark = fmt.Sprintf("%d:%d:%s", file.Dev, file.Ino, strings.TrimSpace(string(boot)))
+		}
+	}
+	content, err := io.ReadAll(f)
+	if lines := strings.Split(string(content), "\n"); err == nil && len(lines) > 1 {
+		if before, of, _ := strings.Cut(lines[1], " "); before != "" && mark != "" && of == mark {
+			return before, mark
+		}
+	}
+	return regie.NewID().String(), mark
+}
+
+// holder returns the process that holds the engine lock of a data directory, as it wrote it there, or "".
+func holder(dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, lockName))
+	pid, _, _ := strings.Cut(string(data), "\n")
+	if _, none := strconv.Atoi(pid); err != nil || none != nil {
+		return ""
+	}
+	return pid
 }
 
 func dirError(err error, dir string) error {
@@ -63,15 +95,10 @@ func dirError(err error, dir string) error {
 // socketPath returns where the engine of a data directory listens: in it, or, where that path is too long for a socket address, in
 // a private directory named after it.
 func socketPath(dir string) (string, error) {
-	path := filepath.Join(dir, socketName)
-	if len(path) <= maxSocketPath {
+	path, private := socketPlace(dir)
+	if private == "" {
 		return path, nil
 	}
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
-		base = os.TempDir()
-	}
-	private := filepath.Join(base, fmt.Sprintf("regie-%d", os.Getuid()))
 	if err := os.Mkdir(private, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", dirError(err, private)
 	}
@@ -83,8 +110,21 @@ func socketPath(dir string) (string, error) {
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
 		return "", regie.Errorf(regie.CodeNoPermission, "%s must be a private directory of yours: remove it, or choose a shorter data directory with REGIE_DATA_DIR", private)
 	}
+	return path, nil
+}
+
+// socketPlace is where that is, and the private directory that it needs, if any. It makes nothing.
+func socketPlace(dir string) (path, private string) {
+	if path = filepath.Join(dir, socketName); len(path) <= maxSocketPath {
+		return path, ""
+	}
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if base == "" {
+		base = os.TempDir()
+	}
+	private = filepath.Join(base, fmt.Sprintf("regie-%d", os.Getuid()))
 	hash := regie.HashOf([]byte(dir))
-	return filepath.Join(private, hex.EncodeToString(hash[:8])+".sock"), nil
+	return filepath.Join(private, hex.EncodeToString(hash[:8])+".sock"), private
 }
 
 // listen opens the engine's socket with mode 0600. The caller holds the lock, so a socket that is there is a dead engine's.

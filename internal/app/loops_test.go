@@ -64,7 +64,7 @@ func TestCircles(t *testing.T) {
 		m := newModel(t, says("", fail("a")), says("", fail("b")), says("", fail("c")))
 		view := newBed(t, m).run(everything)
 		expect(t, view, regie.EndEarlyStop, "FAILED", "NOT_RUN REPEATED_FAILURE", "NOT_RUN REPEATED_FAILURE")
-		if !strings.Contains(view.Round.EndNote, "third time") {
+		if !strings.Contains(view.Round.EndNote.String(), "third time") {
 			t.Errorf("the note is %q", view.Round.EndNote)
 		}
 	})

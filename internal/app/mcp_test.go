@@ -11,7 +11,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 )
@@ -64,14 +63,5 @@ func TestMCPTool(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
 	if got := keys(); len(got) != 1 || got[0] != asked.Reviews[0].CallID.String() || !strings.Contains(m.last(), "paid") {
 		t.Errorf("the server was called under %v", got)
-	}
-}
-
-// TestMCPServerDown does not start without a server that is configured: what a crash interrupted could not be recovered.
-func TestMCPServerDown(t *testing.T) {
-	b := newBed(t, newModel(t))
-	b.settings.File.MCPServers = map[string]config.MCPServer{"bank": {URL: "http://127.0.0.1:1/mcp"}}
-	if _, err := app.Connect(t.Context(), app.Options{Config: b.settings}); regie.CodeOf(err) != regie.CodeServerDown || !strings.Contains(err.Error(), "bank") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -6,9 +6,13 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/demo"
+	"github.com/regie-run/regie/internal/provider/gemini"
+	"github.com/regie-run/regie/internal/provider/ollama"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/replay"
+	"github.com/regie-run/regie/internal/provider/responses"
 )
 
 // Models returns the providers of the settings, by name; each is made at its first use.
@@ -30,18 +34,40 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 }
 
 func model(c config.Config, name string) (p provider.Provider, err error) {
+	settings, configured := c.Named(name)
 	switch {
 	case name == config.ProviderDemo:
 		p = demo.New()
-	case name != c.Provider:
-		return nil, regie.Errorf(regie.CodeNoModel, "the run was started with the provider %s, which is not configured here (%s is)", name, c.Provider)
+	case !configured:
+		chosen := c.Provider
+		if chosen == "" {
+			chosen = "-"
+		}
+		return nil, regie.Errorf(regie.CodeNoModel, "the run was started with the provider %s, which is not configured here (%s is)", name, chosen)
 	case name == config.ProviderReplay:
 		return replay.Open(c.Replay)
 	default:
-		p, err = openai.New(openai.Config{Name: name, BaseURL: c.BaseURL, APIKey: c.APIKey})
+		p, err = newProvider(settings, c.File.Budget.ModelWindow)
 	}
 	if err == nil && c.Record != "" {
 		return replay.NewRecorder(p, c.Record)
 	}
 	return p, err
+}
+
+// newProvider makes the provider of settings.
+func newProvider(s config.Provider, window int) (provider.Provider, error) {
+	switch s.Type {
+	case config.ProviderAnthropic:
+		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+	case config.ProviderGemini:
+		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
+	case config.ProviderOllama:
+		return ollama.New(ollama.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Context: s.NumCtx, KeepAlive: s.KeepAlive})
+	default:
+		if s.Speaks() == config.APIResponses {
+			return responses.New(responses.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, ContextTokens: window})
+		}
+		return openai.New(openai.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Vendor: s.Wire(), ContextTokens: window})
+	}
 }

@@ -40,13 +40,17 @@ func TestNetworkWait(t *testing.T) {
 	m := newModel(t, says("here at last"))
 	b := newBed(t, m)
 	b.settings.BaseURL = "http://" + address + "/v1"
-	b.settings.File.Automation.NetworkRetry = 20 * time.Millisecond
+	b.settings.File.Automation.NetworkRetry = time.Hour // no try is under way at the restart
 	conn := b.connect()
 	plain, err := conn.Submit(t.Context(), b.request(everything))
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, b.await(conn, plain), regie.EndProviderError)
+	told := b.await(conn, plain)
+	expect(t, told, regie.EndProviderError)
+	if tries := len(told.Exchanges[0].Attempts); tries != 1 {
+		t.Errorf("told after %d tries", tries)
+	}
 
 	run, err := conn.Submit(t.Context(), b.request(approval.Policy{WaitNetwork: true}))
 	if err != nil {
@@ -65,6 +69,9 @@ func TestNetworkWait(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
+	if err := conn.Resume(t.Context(), run.RoundID); err != nil { // who resumes it wants it tried now
+		t.Fatal(err)
+	}
 	view := b.await(conn, run)
 	expect(t, view, regie.EndAnswered)
 	for _, attempt := range view.Exchanges[0].Attempts {

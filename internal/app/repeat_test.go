@@ -127,10 +127,11 @@ func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
 	b := newBed(t, newModel(t, says("hello"), says("never")))
 	var conn *app.Conn
 	var round atomic.Pointer[regie.ID]
+	var submitting atomic.Bool // whoever submits asks the model what it can
 	opened := make(chan struct{})
 	models := app.Models(b.settings)
 	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, Models: func(name string) (provider.Provider, error) {
-		if id := round.Load(); id != nil {
+		if id := round.Load(); id != nil && !submitting.Swap(false) {
 			<-opened // submitted, so that the round can be named
 			if err := conn.Interrupt(t.Context(), *round.Load()); err != nil {
 				t.Error(err)
@@ -150,6 +151,7 @@ func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
 	}
 	b.await(conn, run)
 	in.ClientID = regie.NewID().String()
+	submitting.Store(true)
 	round.Store(&run.RoundID)
 	next, err := conn.Submit(t.Context(), in) // a known session: its thread is read from the store
 	if err != nil {

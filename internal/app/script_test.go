@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -18,8 +20,11 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/storetest"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -104,7 +109,20 @@ func says(text string, calls ...call) http.HandlerFunc {
 			}}})
 		}
 		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", reason)
-		_, _ = fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+		_, _ = fmt.Fprint(w, "data: {\"choices\":[],\"usage\":"+usualClaim+"}\n\ndata: [DONE]\n\n")
+	}
+}
+
+// usualClaim cannot be true: what it is taken for is an estimate.
+const usualClaim = `{"prompt_tokens":7,"completion_tokens":3}`
+
+// claims has a step claim to have used something else.
+func claims(usage string, step http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		said := httptest.NewRecorder()
+		step(said, r)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(bytes.ReplaceAll(said.Body.Bytes(), []byte(usualClaim), []byte(usage)))
 	}
 }
 
@@ -138,6 +156,7 @@ type bed struct {
 	tools    []tool.Tool
 
 	approvalTTL time.Duration
+	spoken      regie.Dialect // that requests force
 }
 
 func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
@@ -148,17 +167,40 @@ func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
 	if b.settings, err = config.Load(func(name string) string { return env[name] }, config.Flags{}); err != nil {
 		t.Fatal(err)
 	}
+	if os.Getenv("REGIE_TEST_STORE") == "postgres" { // the same tests on the other store
+		b.settings.Database = storetest.Postgres(t)
+	}
 	return b
+}
+
+// alters says that a test alters the embedded store's file from outside; on another store it is skipped.
+func (b *bed) alters() {
+	b.t.Helper()
+	if b.settings.Database != "" {
+		b.t.Skip("alters SQLite's file")
+	}
 }
 
 // connect attaches to the data directory; the first to do so is the engine.
 func (b *bed) connect() *app.Conn {
 	b.t.Helper()
-	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL})
+	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL, Models: b.watched()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return conn
+}
+
+// watched are the models of the settings; every prompt to one of them must be legal for every vendor.
+func (b *bed) watched() func(name string) (provider.Provider, error) {
+	models := app.Models(b.settings)
+	return func(name string) (provider.Provider, error) {
+		p, err := models(name)
+		if err != nil {
+			return nil, err
+		}
+		return providertest.Watch(p, func(err error) { b.t.Errorf("a prompt that some vendor refuses: %v", err) }), nil
+	}
 }
 
 func (b *bed) request(policy approval.Policy) dispatch.RunRequest {

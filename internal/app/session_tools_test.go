@@ -53,7 +53,7 @@ func TestQuestions(t *testing.T) {
 		}
 		view := b.await(conn, run)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
-		if got := view.Exchanges[0].Calls[1].Result; !strings.Contains(got, "blue") || strings.Count(m.last(), "Chosen: blue") != 1 || strings.Count(m.last(), `"role":"user"`) != 1 {
+		if got := view.Exchanges[0].Calls[1].Result; !strings.Contains(got, "blue") || strings.Count(m.last(), "Chosen: blue") != 1 || strings.Count(m.last(), `"role":"user"`) != 2 { // the request, and the guidance at the end
 			t.Errorf("the model reads %q, in %s", got, m.last())
 		}
 	})
@@ -126,10 +126,19 @@ func TestComplete(t *testing.T) {
 			}
 			return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ENDED")
 		})
-		expect(t, b.await(conn, run), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED") // a chat's end is its answer (decision 51)
+		if strings.Contains(string(m.requests[0]), "session__complete") {
+			t.Error("a chat was offered to complete (spec 2.2)")
+		}
 		if plans != 1 {
 			t.Errorf("%d plans were told", plans)
 		}
+	})
+	t.Run("twice", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"y", "session__complete", `{"summary":"really done"}`})))
+		in := b.request(everything)
+		in.Type = regie.SessionAutomation
+		expect(t, b.ask(in), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 	})
 	t.Run("refused", func(t *testing.T) {
 		m := newModel(t, says("", call{"r", "files__read_file", `{"path":"nowhere"}`}, done), says("I could not."))

@@ -37,13 +37,35 @@ func ScopeFor(answer regie.Answer, proposed []regie.Scope, chosen *regie.Scope) 
 	return regie.Scope{}, regie.Errorf(regie.CodeBadRequest, "this scope was not proposed for the call: choose one of those that the approval lists")
 }
 
-// RuleFrom returns the standing rule that an answer for a session or for always makes (spec 4.4): an ALLOW without expiry, of the
-// session, or of every session of the workspace. id and at are the rule's; the review is that of the arguments which were allowed, so
+// MaxStanding bounds how long an answer that expires may hold (spec 11.3): what is to hold longer has no expiry.
+const MaxStanding = 10 * 365 * 24 * time.Hour
+
+// CheckExpiry returns CodeBadRequest for an expiry that an answer given at a time cannot have: one with an answer that leaves no rule,
+// one that has passed, and one after MaxStanding. The zero expiry is none.
+func CheckExpiry(answer regie.Answer, at, expires time.Time) error {
+	switch {
+	case expires.IsZero():
+		return nil
+	case answer != regie.AnswerSession && answer != regie.AnswerAlways:
+		return regie.Errorf(regie.CodeBadRequest, "the answer %s does not expire: use allow_session or allow_always", string(answer))
+	case !expires.After(at):
+		return regie.Errorf(regie.CodeBadRequest, "the answer would have expired already: give a time to come")
+	case expires.Sub(at) > MaxStanding:
+		return regie.Errorf(regie.CodeBadRequest, "the answer would expire after more than ten years: leave the expiry out")
+	}
+	return nil
+}
+
+// RuleFrom returns the standing rule that an answer for a session or for always makes (spec 4.4): an ALLOW that ends when the answer
+// says, of the session, or of every session of the workspace. id and at are the rule's; the review is that of the arguments which were allowed, so
 // a decision that edits them needs a review of the edited ones, else it would allow what the person changed. Errors are those of
-// ScopeFor, CodeBadRequest for the answers that make no rule, for such a review and for a proposed scope of another tool, and
+// ScopeFor and CheckExpiry, CodeBadRequest for the answers that make no rule, for such a review and for a proposed scope of another tool, and
 // CodeInternal where the rule would not say whose it is: it could count for more than was meant.
 func RuleFrom(id, workspace, session regie.ID, at time.Time, review regie.Review, decision regie.Decision) (regie.Rule, error) {
 	scope, err := ScopeFor(decision.Answer, review.Preview.Scopes, decision.Scope)
+	if err == nil {
+		err = CheckExpiry(decision.Answer, at, decision.ExpiresAt)
+	}
 	if err != nil {
 		return regie.Rule{}, err
 	}
@@ -60,7 +82,8 @@ func RuleFrom(id, workspace, session regie.ID, at time.Time, review regie.Review
 		return regie.Rule{}, regie.Errorf(regie.CodeInternal, "the decision is about another call")
 	}
 	rule := regie.Rule{
-		ID: id, WorkspaceID: workspace, Verdict: regie.VerdictAllow, Scope: scope, Author: decision.By, CreatedAt: at, FromCall: review.CallID,
+		ID: id, WorkspaceID: workspace, Verdict: regie.VerdictAllow, Scope: scope, Author: decision.By, CreatedAt: at, ExpiresAt: decision.ExpiresAt,
+		FromCall: review.CallID,
 	}
 	if decision.Answer == regie.AnswerSession {
 		rule.SessionID = session

@@ -2,9 +2,7 @@ package approval_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,63 +12,45 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
-// bound is all that an approval binds.
-type bound struct {
-	definition    regie.Hash
-	arguments     string
-	preconditions []regie.Precondition
-}
-
-func (b bound) hash() regie.Hash {
-	return approval.Bind(b.definition, []byte(b.arguments), b.preconditions)
-}
-
-// TestBind changes each thing that an approval binds; no two of the changed ones may share a hash.
-func TestBind(t *testing.T) {
-	file := func(name, content string) regie.Precondition {
-		return regie.Precondition{Kind: regie.PreconditionFile, Name: name, Hash: regie.HashOf([]byte(content))}
-	}
-	base := bound{definition, `{"path":"a"}`, []regie.Precondition{file("a", "1"), file("b", "2")}}
-	seen := map[regie.Hash]string{base.hash(): "as shown"}
-	for name, other := range map[string]bound{
-		"another tool":              {signature, base.arguments, base.preconditions},
-		"no tool":                   {regie.Hash{}, base.arguments, base.preconditions},
-		"other arguments":           {definition, `{"path":"b"}`, base.preconditions},
-		"one more letter":           {definition, base.arguments + " ", base.preconditions},
-		"no arguments":              {definition, "", base.preconditions},
-		"no precondition":           {definition, base.arguments, nil},
-		"one precondition less":     {definition, base.arguments, base.preconditions[:1]},
-		"the other precondition":    {definition, base.arguments, base.preconditions[1:]},
-		"one precondition more":     {definition, base.arguments, append(slices.Clone(base.preconditions), file("c", "3"))},
-		"one precondition twice":    {definition, base.arguments, append(slices.Clone(base.preconditions), file("b", "2"))},
-		"another content":           {definition, base.arguments, []regie.Precondition{file("a", "1"), file("b", "3")}},
-		"contents exchanged":        {definition, base.arguments, []regie.Precondition{file("a", "2"), file("b", "1")}},
-		"another name":              {definition, base.arguments, []regie.Precondition{file("a", "1"), file("c", "2")}},
-		"no file":                   {definition, base.arguments, []regie.Precondition{file("a", "1"), {Kind: regie.PreconditionFile, Name: "b"}}},
-		"another kind":              {definition, base.arguments, []regie.Precondition{file("a", "1"), {Kind: "record", Name: "b", Hash: regie.HashOf([]byte("2"))}}},
-		"kind and name run over":    {definition, base.arguments, []regie.Precondition{file("a", "1"), {Kind: "fileb", Hash: regie.HashOf([]byte("2"))}}},
-		"a precondition in letters": {definition, base.arguments + "\x00\x00\x00\x00\x00\x00\x00\x04filea", base.preconditions[1:]},
-	} {
-		if earlier, taken := seen[other.hash()]; taken {
-			t.Errorf("%s binds the same as %s", name, earlier)
+// TestCovers changes each thing that a person's answer binds.
+func TestCovers(t *testing.T) {
+	const shown, written = `{"path":"a"}`, `{"path":"b"}`
+	review := func(edits ...func(*regie.Review)) regie.Review {
+		out := regie.Review{Definition: definition, Arguments: json.RawMessage(shown), Decision: &regie.Decision{Answer: regie.AnswerAllow}}
+		for _, edit := range edits {
+			edit(&out)
 		}
-		seen[other.hash()] = name
+		return out
 	}
-	turned := slices.Clone(base.preconditions)
-	slices.Reverse(turned)
-	if (bound{definition, base.arguments, turned}).hash() != base.hash() {
-		t.Error("the order of the preconditions is bound")
+	answered := func(answer regie.Answer) func(*regie.Review) {
+		return func(r *regie.Review) { r.Decision.Answer = answer }
 	}
-	if base.preconditions[0].Name != "a" || turned[0].Name != "b" {
-		t.Error("Bind has ordered its caller's preconditions")
-	}
-	chance := rand.New(rand.NewPCG(5, 6))
-	arguments := []byte(base.arguments)
-	for range 1000 {
-		changed := slices.Clone(arguments)
-		changed[chance.IntN(len(changed))] ^= 1 << chance.IntN(8)
-		if approval.Bind(definition, changed, base.preconditions) == base.hash() {
-			t.Fatalf("%q binds the same as %q", changed, arguments)
+	edited := func(r *regie.Review) { r.Decision.Arguments = json.RawMessage(written) }
+	for _, c := range []struct {
+		name       string
+		review     regie.Review
+		definition regie.Hash
+		arguments  string
+		want       bool
+	}{
+		{"as shown", review(), definition, shown, true},
+		{"for the session", review(answered(regie.AnswerSession)), definition, shown, true},
+		{"for always", review(answered(regie.AnswerAlways)), definition, shown, true},
+		{"denied", review(answered(regie.AnswerDeny)), definition, shown, false},
+		{"an answer that is none", review(answered("ALLOW")), definition, shown, false},
+		{"no answer", review(answered("")), definition, shown, false},
+		{"undecided", review(func(r *regie.Review) { r.Decision = nil }), definition, shown, false},
+		{"another tool", review(), signature, shown, false},
+		{"no tool", review(func(r *regie.Review) { r.Definition = regie.Hash{} }), regie.Hash{}, shown, false},
+		{"other arguments", review(), definition, written, false},
+		{"one more letter", review(), definition, shown + " ", false},
+		{"no arguments", review(), definition, "", false},
+		{"as edited", review(edited), definition, written, true},
+		{"as before the edit", review(edited), definition, shown, false},
+		{"edited and denied", review(edited, answered(regie.AnswerDeny)), definition, written, false},
+	} {
+		if got := approval.Covers(c.review, c.definition, []byte(c.arguments)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -125,6 +105,30 @@ func TestScopeFor(t *testing.T) {
 	}
 }
 
+// TestCheckExpiry asks about every expiry that an answer can have.
+func TestCheckExpiry(t *testing.T) {
+	for _, c := range []struct {
+		answer  regie.Answer
+		expires time.Time
+		code    regie.Code
+	}{
+		{regie.AnswerAllow, time.Time{}, ""},
+		{regie.AnswerDeny, time.Time{}, ""},
+		{regie.AnswerAlways, time.Time{}, ""},
+		{regie.AnswerSession, noon.Add(1), ""},
+		{regie.AnswerAlways, noon.Add(approval.MaxStanding), ""},
+		{regie.AnswerAlways, noon, regie.CodeBadRequest},
+		{regie.AnswerAlways, noon.Add(-1), regie.CodeBadRequest},
+		{regie.AnswerSession, noon.Add(approval.MaxStanding + 1), regie.CodeBadRequest},
+		{regie.AnswerAllow, noon.Add(time.Hour), regie.CodeBadRequest},
+		{regie.AnswerDeny, noon.Add(time.Hour), regie.CodeBadRequest},
+	} {
+		if err := approval.CheckExpiry(c.answer, noon, c.expires); regie.CodeOf(err) != c.code {
+			t.Errorf("%s until %v: %v", c.answer, c.expires, err)
+		}
+	}
+}
+
 func TestRuleFrom(t *testing.T) {
 	arguments := json.RawMessage(`{"lines":3,"path":"docs/a.md"}`)
 	review := func(edit func(*regie.Review)) regie.Review {
@@ -148,6 +152,13 @@ func TestRuleFrom(t *testing.T) {
 	want.SessionID, want.Scope = regie.ID{}, proposed()[1]
 	if diff := cmp.Diff(want, lasting); err != nil || diff != "" {
 		t.Errorf("for always: %v\n%s", err, diff)
+	}
+
+	always.ExpiresAt = noon.Add(time.Hour)
+	ending, err := approval.RuleFrom(ruleID, here, thisSession, noon, shown, always)
+	want.ExpiresAt = always.ExpiresAt
+	if diff := cmp.Diff(want, ending); err != nil || diff != "" {
+		t.Errorf("for an hour: %v\n%s", err, diff)
 	}
 
 	// What the rules are for: the same call, others below the folder, and no more than that.

@@ -1,12 +1,15 @@
 // Package approval decides whether a call may run, is asked about, or is forbidden, what a person's approval binds, and which rule a
 // person's answer makes (spec 4.4, decisions 19 and 20). It is pure: its answers depend on its arguments alone, the time among them.
 //
-// Decide is the verdict, Bind what an approval holds for, ScopeFor and RuleFrom what an answer for a session or for always becomes.
+// Decide is the verdict, Covers what an approval holds for, ScopeFor and RuleFrom what an answer for a session or for always becomes.
 // Asking, waiting and storing are the engine's work.
 package approval
 
 import (
 	"path"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/regie-run/regie"
 )
@@ -30,15 +33,67 @@ type Policy struct {
 	WaitNetwork bool `json:"wait_network,omitempty"`
 	// Questions says that somebody is there to answer the agent (decision 37).
 	Questions bool `json:"questions,omitempty"`
+	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain (spec 3.3).
+	Relaunch Relaunch `json:"relaunch,omitempty"`
+	// French has what Regie tells the model said in French.
+	French bool `json:"french,omitempty"`
+	// AnswerCheck sends an answer back once that a person should not get (spec 6.2).
+	AnswerCheck bool `json:"answer_check,omitempty"`
+	// ReasoningEffort, ServiceTier and OneCall are how the round's model is asked (spec 6.3, 13). They are settled when the round starts and
+	// stay, so that its requests go on as they began and can be shown again byte for byte; empty leaves each to the vendor.
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
+	ServiceTier     string `json:"service_tier,omitempty"`
+	// OneCall asks for one call in a reply, where the vendor can be asked so.
+	OneCall bool `json:"one_call,omitempty"`
+	// Temperature and Cache are the agent's, as they were when the run began: how the model is asked, and whether an answer may come from the
+	// response cache and go into it (spec 6.4). Whatever a request says of them, the engine settles them.
+	Temperature *float64 `json:"temperature,omitempty"`
+	Cache       bool     `json:"cache,omitempty"`
+	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
+	Fallback []Fallback `json:"fallback,omitempty"`
 }
 
-// Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest for an unknown OnApproval. The empty
+// Fallback is a provider that may go on with a run: pinned when it begins, as its own is.
+type Fallback struct {
+	Provider string `json:"provider_id"`
+	Model    string `json:"model"`
+	// Settings is the fingerprint of the provider's settings, zero for one that has none.
+	Settings regie.Hash    `json:"settings,omitzero"`
+	Dialect  regie.Dialect `json:"dialect"`
+	// Level1 names its documentation, which says how to reply in its dialect.
+	Level1 regie.Hash `json:"level1"`
+}
+
+// Relaunch is a policy for the model call that follows a batch (spec 3.3).
+type Relaunch string
+
+// The relaunch policies.
+const (
+	RelaunchChain  Relaunch = "chain"  // the tools stay there
+	RelaunchAnswer Relaunch = "answer" // they are withheld, so that the model answers; they come back when a call failed
+)
+
+// tierWord is what a tier of service looks like; which ones a vendor has, the settings know.
+var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
+// Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest for any other word that is none. The empty
 // OnApproval leaves the choice to the engine.
 func (p Policy) Validate() error {
 	for _, pattern := range p.Allow {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || pattern == "" {
 			return regie.Errorf(regie.CodeBadPattern, "%q is not a tool pattern: write files.write_file or files.*", pattern)
 		}
+	}
+	switch {
+	case p.ReasoningEffort != "" && !slices.Contains(regie.Efforts(), p.ReasoningEffort):
+		return regie.Errorf(regie.CodeBadRequest, "%q is no effort: use %s", p.ReasoningEffort, strings.Join(regie.Efforts(), ", "))
+	case p.ServiceTier != "" && !tierWord.MatchString(p.ServiceTier):
+		return regie.Errorf(regie.CodeBadRequest, "%q is no tier of service", p.ServiceTier)
+	}
+	switch p.Relaunch {
+	case "", RelaunchChain, RelaunchAnswer:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a relaunch policy: use chain or answer", string(p.Relaunch))
 	}
 	switch p.OnApproval {
 	case "", Park, DenyAndGoOn, FailRun:

@@ -105,14 +105,14 @@ func TestEveryCell(t *testing.T) {
 			}
 		}
 	}
-	if cells != 80*4*15*6*4 {
+	if cells != 80*3*14*6*4 {
 		t.Errorf("%d cells were compared", cells)
 	}
 }
 
 // TestEverySet compares every set of sources, the nine that differ most, with the table, and many larger sets taken by chance.
 func TestEverySet(t *testing.T) {
-	various := []source{sources[0], sources[1], sources[3], sources[8], sources[14], sources[17], sources[21], sources[22], sources[23]}
+	various := []source{sources[0], sources[1], sources[2], sources[7], sources[11], sources[14], sources[18], sources[19], sources[20]}
 	compare := func(tc toolCase, set []source) {
 		t.Helper()
 		means, edits := "", []func(*approval.Input){}
@@ -203,11 +203,6 @@ func TestProperties(t *testing.T) {
 				t.Fatalf("%s makes %s milder: %s", s.name, before, after)
 			case s.means == "m" && !after.Stricter(regie.VerdictAsk):
 				t.Fatalf("%s, and the verdict is %s", s.name, after)
-			}
-		}
-		for _, word := range []regie.Verdict{regie.VerdictAllow, regie.VerdictAsk, regie.VerdictMustAsk, regie.VerdictForbid, "", "allow"} {
-			if after := approval.Decide(tc.call(append(slices.Clone(edits), withProject(word))...)).Verdict; before.Stricter(after) {
-				t.Fatalf("%q in a file of the project makes %s of %s", word, after, before)
 			}
 		}
 		slices.Reverse(edits)

@@ -48,12 +48,6 @@ func withRule(verdict regie.Verdict, edits ...func(*regie.Rule)) func(*approval.
 	return func(in *approval.Input) { in.Rules = append(in.Rules, rule(verdict, edits...)) }
 }
 
-func withProject(verdict regie.Verdict) func(*approval.Input) {
-	return func(in *approval.Input) {
-		in.Project = append(in.Project, rule(verdict, func(r *regie.Rule) { r.ID, r.WorkspaceID = regie.ID{}, regie.ID{} }))
-	}
-}
-
 func withLevel(level approval.Level) func(*approval.Input) {
 	return func(in *approval.Input) { in.Levels = append(in.Levels, level) }
 }
@@ -70,7 +64,6 @@ type source struct {
 
 var sources = []source{
 	{"a rule forbids", "f", withRule(regie.VerdictForbid)},
-	{"the project forbids", "f", withProject(regie.VerdictForbid)},
 	{"a rule of the session forbids", "f", withRule(regie.VerdictForbid, func(r *regie.Rule) { r.SessionID = thisSession })},
 	{"the app", "m", withLevel(approval.Level{Source: regie.SourceApp, RequireValidation: true})},
 	{"the workspace, with a default", "m", withLevel(approval.Level{Source: regie.SourceWorkspace, RequireValidation: true, Require: approval.RequireWrites})},
@@ -81,8 +74,6 @@ var sources = []source{
 	{"a rule asks", "m", withRule(regie.VerdictAsk)},
 	{"a rule with an unknown word", "m", withRule("PERHAPS")},
 	{"a rule without a word", "m", withRule("")},
-	{"the project must ask", "m", withProject(regie.VerdictMustAsk)},
-	{"the project with an unknown word", "m", withProject("allow")},
 	{"the model", "m", func(in *approval.Input) { in.ModelAsks = true }},
 	{"taint and egress", "m", func(in *approval.Input) { in.Tainted, in.Egress = true, true }},
 	{"an unknown outcome", "m", func(in *approval.Input) { in.UnresolvedUnknown = true }},
@@ -94,4 +85,5 @@ var sources = []source{
 	{"writes ask", "w", withLevel(approval.Level{Source: regie.SourceApp, Require: approval.RequireWrites})},
 	{"all asks", "*", withLevel(approval.Level{Source: regie.SourceSession, Require: approval.RequireAll})},
 	{"an unknown default asks", "*", withLevel(approval.Level{Source: regie.SourceSession, Require: "some"})},
+	{"the tool, of this very call", "m", func(in *approval.Input) { in.ToolAsks = []regie.Sentence{regie.Say("it reads a secret")} }},
 }

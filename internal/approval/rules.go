@@ -37,28 +37,6 @@ func sayRule(rule *regie.Rule, verdict regie.Verdict, compared bool) regie.Sente
 	}
 }
 
-// project are the grounds of the rules in files of the workspace. Whoever can write there could write an allow rule too, the model
-// among them: it is as if it did not stand there.
-func project(in *Input) []regie.Ground {
-	var out []regie.Ground
-	for i := range in.Project {
-		verdict, compared := judge(in, &in.Project[i])
-		var sentence regie.Sentence
-		switch {
-		case verdict == "" || verdict == regie.VerdictAllow:
-			continue
-		case !compared:
-			sentence = regie.Say("a rule in the files of this project cannot be compared with these arguments, so a person decides")
-		case verdict == regie.VerdictForbid:
-			sentence = regie.Say("a rule in the files of this project forbids this")
-		default:
-			sentence = regie.Say("a rule in the files of this project wants this approved each time")
-		}
-		out = append(out, regie.Ground{Source: regie.SourceWorkspace, Verdict: verdict, Sentence: sentence})
-	}
-	return out
-}
-
 // judge returns what a rule says of the call, "" where it says nothing. A word that is neither ALLOW nor FORBID is MUST_ASK: somebody
 // wanted something, and a question harms nobody. So is a rule whose scope cannot be compared with the call, unless it allows: else a
 // path written with ".." would be outside every rule that forbids.
@@ -79,11 +57,13 @@ func judge(in *Input, rule *regie.Rule) (verdict regie.Verdict, compared bool) {
 	}
 }
 
-// concerns reports whether a rule is one of this workspace and session, and of this time. A rule without a workspace, which no person's
+// concerns reports whether a rule is one of this workspace and session, and of this time, and was not revoked. A rule without a workspace, which no person's
 // answer makes, can narrow everywhere and allow nowhere.
 func concerns(in *Input, rule *regie.Rule) bool {
 	allows := rule.Verdict == regie.VerdictAllow
 	switch {
+	case !rule.RevokedAt.IsZero():
+		return false
 	case rule.WorkspaceID.IsZero() && allows:
 		return false
 	case !rule.WorkspaceID.IsZero() && rule.WorkspaceID != in.WorkspaceID:

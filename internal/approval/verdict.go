@@ -42,17 +42,16 @@ type Input struct {
 	Policy Policy
 	// Rules are the standing rules, which people made. Those that are expired, or of another workspace or session, do not count.
 	Rules []regie.Rule
-	// Project are rules that stand in files of the workspace: they can forbid and ask, never allow (decision 19).
-	Project []regie.Rule
 	// WorkspaceID and SessionID say which rules are this call's.
 	WorkspaceID, SessionID regie.ID
 	// Now is compared with the rules' expiry. Without it, an allow rule that expires has expired.
 	Now time.Time
 
-	ModelAsks         bool // the model's validation_request (decision 40)
-	Tainted           bool // the session has read what nobody vouches for (decision 34)
-	Egress            bool // the call can send data out
-	UnresolvedUnknown bool // an earlier call of this signature has no known outcome (decision 5)
+	ToolAsks          []regie.Sentence // why the tool wants this very call approved, whatever the rules allow
+	ModelAsks         bool             // the model's validation_request (decision 40)
+	Tainted           bool             // the session has read what nobody vouches for (decision 34)
+	Egress            bool             // the call can send data out
+	UnresolvedUnknown bool             // an earlier call of this signature has no known outcome (decision 5)
 }
 
 // Judgement is the verdict on a call with what led to it.
@@ -66,7 +65,7 @@ type Judgement struct {
 // Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and a call that waited, are judged
 // again: the policy is always the current one (decision 36).
 func Decide(in Input) Judgement {
-	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), in.Policy.grounds(in.Tool), standing(&in), project(&in))
+	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), in.Policy.grounds(in.Tool), standing(&in))
 	verdict := combine(grounds)
 	if verdict == regie.VerdictAllow {
 		sortGrounds(grounds, 1)
@@ -173,6 +172,9 @@ func explicit(in *Input) []regie.Ground {
 		if applies {
 			out = append(out, regie.Ground{Source: source, Verdict: regie.VerdictMustAsk, Sentence: sentence})
 		}
+	}
+	for _, why := range in.ToolAsks {
+		add(true, regie.SourceTool, why)
 	}
 	add(in.ModelAsks, regie.SourceModel, regie.Say("the model itself asks for a check"))
 	add(in.Tainted && in.Egress, regie.SourceTaint, regie.Say("this session has read what nobody vouches for, and the call can send data out"))

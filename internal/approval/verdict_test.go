@@ -47,9 +47,6 @@ func TestSentences(t *testing.T) {
 		{"taint alone", edits{func(in *approval.Input) { in.Tainted = true }}, "ALLOW", nil},
 		{"egress alone", edits{func(in *approval.Input) { in.Egress = true }}, "ALLOW", nil},
 		{"a repeated UNKNOWN always needs an approval", edits{allowed, func(in *approval.Input) { in.UnresolvedUnknown = true }}, "MUST_ASK", []regie.Source{"unknown"}},
-		{"project files may forbid", edits{allowed, withProject(regie.VerdictForbid)}, "FORBID", []regie.Source{"workspace"}},
-		{"project files may ask", edits{allowed, withProject(regie.VerdictMustAsk)}, "MUST_ASK", []regie.Source{"workspace"}},
-		{"project files may not allow", edits{writes, withProject(regie.VerdictAllow)}, "ASK", []regie.Source{"app"}},
 		{"a question is not asked about", edits{writes, role(regie.RoleQuestion)}, "ALLOW", nil},
 		{"the end is not asked about", edits{withLevel(approval.Level{Source: regie.SourceApp, Require: "all"}), role(regie.RoleComplete)}, "ALLOW", nil},
 		{"a plan is not asked about", edits{writes, role(regie.RolePlan)}, "ALLOW", nil},
@@ -92,6 +89,8 @@ func TestWhichRules(t *testing.T) {
 		call    func(*approval.Input)
 		want    regie.Verdict
 	}{
+		{"revoked", allow, func(r *regie.Rule) { r.RevokedAt = noon.Add(-1) }, same, "ASK"},
+		{"forbidding, revoked", forbid, func(r *regie.Rule) { r.RevokedAt = noon.Add(-1) }, same, "ASK"},
 		{"before its end", allow, expires(noon.Add(1)), same, allow},
 		{"at its end", allow, expires(noon), same, "ASK"},
 		{"after its end", allow, expires(noon.Add(-1)), same, "ASK"},
@@ -158,13 +157,6 @@ func TestWhichRules(t *testing.T) {
 			t.Errorf("a rule %s, %s: %s, want %s", c.verdict, c.name, got.Verdict, c.want)
 		}
 		grounded(t, in, got)
-		in.Rules, in.Project = nil, in.Rules
-		if c.verdict == allow {
-			c.want = "ASK"
-		}
-		if got := approval.Decide(in); got.Verdict != c.want {
-			t.Errorf("a rule of the project %s, %s: %s, want %s", c.verdict, c.name, got.Verdict, c.want)
-		}
 	}
 }
 
@@ -178,9 +170,6 @@ func TestReasons(t *testing.T) {
 		{withRule(regie.VerdictForbid), `the rule 05000000-0000-0000-0000-000000000000 of "ann" forbids this`},
 		{withRule(regie.VerdictMustAsk), `the rule 05000000-0000-0000-0000-000000000000 of "ann" wants this approved each time`},
 		{withRule(regie.VerdictForbid, scoped(under("."))), `the rule 05000000-0000-0000-0000-000000000000 of "ann" cannot be compared with these arguments, so a person decides`},
-		{withProject(regie.VerdictForbid), "a rule in the files of this project forbids this"},
-		{withProject(regie.VerdictMustAsk), "a rule in the files of this project wants this approved each time"},
-		{func(in *approval.Input) { in.Project = []regie.Rule{rule(regie.VerdictForbid, scoped(under(".")))} }, "a rule in the files of this project cannot be compared with these arguments, so a person decides"},
 		{withAllowed("files.*"), `the run was started with "files.*" allowed`},
 		{withLevel(approval.Level{Source: regie.SourceApp, RequireValidation: true}), "the settings of the app want every call approved"},
 		{withLevel(approval.Level{Source: regie.SourceWorkspace, RequireValidation: true}), "the settings of this workspace want every call approved"},

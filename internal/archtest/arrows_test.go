@@ -14,8 +14,12 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", everything}, "harness around the whole program"},
+	{"internal/sim", []string{".", everything}, "harness around the whole program"},
+	{"internal/invariant", []string{
+		".", "internal/dialect", "internal/dispatch", "internal/prompt", "internal/provider", "internal/store", "internal/store/sqlite", "internal/tool", "internal/toolkit/...",
+	}, "what every harness asserts of a session, for tests"},
 	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", everything}, "the only importer of everything"},
@@ -28,22 +32,33 @@ var arrows = []arrow{
 		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/store",
 	}, "slots, lease, events"},
 	{"internal/engine", []string{
-		".", "internal/approval", "internal/fault", "internal/prompt", "internal/provider", "internal/store", "internal/tool",
+		".", "internal/approval", "internal/dialect", "internal/fault", "internal/price", "internal/prompt", "internal/provider", "internal/store", "internal/tool",
 	}, "one round; store is the contract, never a database"},
 
-	{"internal/prompt", []string{".", "internal/provider"}, "pure; provider for the types of a turn"},
+	{"internal/undo", []string{".", "internal/fault", "internal/plain", "internal/store", "internal/tool", "internal/workspace"}, "takes back what rounds did to files; knows no toolkit"},
+
+	{"internal/prompt", []string{".", "internal/dialect", "internal/provider"}, "pure; provider for the types of a turn"},
+	{"internal/dialect", []string{".", "internal/provider"}, "pure; what a JSON reply says"},
 	{"internal/approval", []string{"."}, "pure"},
 	{"internal/provider", []string{"."}, "the contract of a model API"},
-	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse"}, "one vendor, knows no other"},
-	{"internal/tool", []string{".", "internal/plain"}, "registry and guard; knows no toolkit"},
+	{"internal/provider/providertest", []string{".", "internal/provider", "internal/provider/..."}, "every vendor's strict validator, for tests"},
+	{"internal/provider/wire", []string{".", "internal/provider", "internal/provider/sse"}, "what the codecs share below their formats"},
+	{"internal/provider/cache", []string{".", "internal/provider", "internal/store"}, "answers that were given before"},
+	{"internal/provider/demo", []string{".", "internal/provider", "internal/spell"}, "a provider without a wire"},
+	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse", "internal/provider/wire"}, "one vendor, knows no other"},
+	{"internal/tool", []string{".", "internal/plain", "internal/spell"}, "registry and guard; knows no toolkit"},
 	{"internal/toolkit/...", []string{".", "internal/plain", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
 	{"internal/workspace", []string{"."}, "the confined root"},
 	{"internal/store", []string{"."}, "the contract of a database"},
 	{"internal/store/storetest", []string{".", "internal/store"}, "one suite for every database"},
+	{"internal/store/postgres", []string{".", "internal/fault", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
 	{"internal/store/...", []string{".", "internal/fault", "internal/store"}, "one database"},
-	{"internal/config", []string{"."}, "settings and their origins"},
+	{"internal/price", []string{"."}, "pure; what models cost"},
+	{"internal/config", []string{".", "internal/price", "internal/spell"}, "settings and their origins"},
+	{"internal/doctor", []string{".", "internal/config", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
 	{"internal/text", []string{"."}, "the catalogue"},
 	{"internal/plain", nil, "text from outside, made harmless; needs nothing"},
+	{"internal/spell", nil, "how much two words differ; needs nothing"},
 	{"internal/fault", nil, "fault points; compiled to nothing in a release"},
 	{".", nil, "the nouns: standard library only"},
 }
@@ -58,13 +73,13 @@ var debts = map[edge]string{
 }
 
 // nothingImports are packages for running or testing the program, never part of it.
-var nothingImports = []string{"cmd/regie", "internal/crash", "internal/bench", "internal/archtest"}
+var nothingImports = []string{"cmd/regie", "internal/crash", "internal/bench", "internal/archtest", "internal/provider/providertest", "internal/sim", "internal/invariant"}
 
 // maxInternal bounds how many packages of this module another one imports, besides the root.
 var maxInternal = map[string]int{"internal/engine": 8, "internal/dispatch": 8, "internal/httpapi": 8, "internal/tui": 8}
 
 // pure are the packages whose answers depend on their arguments alone: no file, no network, no database, no clock, no chance.
-var pure = []string{"internal/prompt", "internal/approval"}
+var pure = []string{"internal/prompt", "internal/approval", "internal/dialect"}
 
 // impure are what a pure package never imports, with everything below it.
 var impure = []string{

@@ -2,8 +2,10 @@ package main
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPercentile(t *testing.T) {
@@ -51,6 +53,28 @@ func TestContestants(t *testing.T) {
 			gaps, err := fetchGaps(server.URL + "/v1")
 			if err != nil || len(gaps) != 8*3 {
 				t.Errorf("%d gaps, want %d (%v)", len(gaps), 8*3, err)
+			}
+		})
+	}
+}
+
+// TestStreams has each listener hear the first token of each run, a moment after it was sent.
+func TestStreams(t *testing.T) {
+	server := httptest.NewServer(newServer().handler())
+	defer server.Close()
+	for name, listeners := range map[string]int{"floor-none": 1, "regie": 3} {
+		t.Run(name, func(t *testing.T) {
+			run := trial{Contestant: name, URL: server.URL + "/v1", Tokens: 50, Listeners: listeners, Runs: runsOfSession}
+			c, err := run.open(t.TempDir(), func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := run.streams(c)
+			if err != nil || len(got.First) != listeners*runsOfSession || got.CPU <= 0 || slices.ContainsFunc(got.First, func(ns int64) bool { return ns <= 0 || ns > int64(10*time.Second) }) {
+				t.Errorf("%+v (%v)", got, err)
+			}
+			if err := c.close(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -6,9 +6,11 @@
 //	server.go   the scripted model server, a process of its own, which also measures the gaps
 //	floor.go    the floor
 //	regie.go    Regie, as an application embeds it
+//	postgres.go P8: PostgreSQL against SQLite, two nodes against one, and what an exchange costs the database
+//	search.go   P9: search_text against ripgrep
 //	trial.go    one trial of one contestant, a process of its own
 //	stats.go    medians and percentiles
 //
-// A trial runs its runs on as many goroutines as it has concurrent runs and waits for all of them. The floor's group commit has one
+// Two nodes are two trials at once. A trial runs its runs on as many goroutines as it has concurrent runs and waits for all of them. The floor's group commit has one
 // goroutine more, its writer, which ends with its channel.
 package main

@@ -19,6 +19,8 @@ func main() {
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
+	only := flag.String("only", "", "measure P4 (stream), P8 (postgres) or P9 (search) alone")
+	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
 	flag.Parse()
 	var err error
@@ -29,8 +31,10 @@ func main() {
 		err = compete(*role)
 	case *profile != "":
 		err = profiled(*profile, *who, *concurrent)
+	case *only == "search":
+		err = (&session{rounds: 7}).searching()
 	default:
-		err = bench(*short, *minP1)
+		err = bench(*short, *only, *database, *minP1)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -43,32 +47,39 @@ type session struct {
 	url    string
 	rounds int // repetitions of each pair
 	scale  int // runs in a trial, relative to the short form
+	// database is the URL of a PostgreSQL; empty: there is none.
+	database string
 	// lastGrowth is the last trial's late gap divided by its early one.
 	lastGrowth float64
 }
 
-func bench(short bool, minP1 float64) error {
+func bench(short bool, only, database string, minP1 float64) error {
 	url, stop, err := startServer()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	s := &session{url: url + "/v1", rounds: 5, scale: 3}
+	s := &session{url: url + "/v1", rounds: 5, scale: 3, database: database}
 	if short {
 		s.rounds, s.scale = 3, 1
 	}
 	fmt.Printf("%s, %d processors, %s, %s/%s; each figure is the median of %d pairs\n\n", cpuName(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.rounds)
 	fmt.Println("| figure | Regie | floor | ratio | goal |")
 	fmt.Println("|---|---|---|---|---|")
+	switch only {
+	case "stream":
+		return s.streaming()
+	case "postgres":
+		return s.sharing()
+	}
 	worst, err := s.throughput()
 	if err != nil {
 		return err
 	}
-	if err := s.growth(); err != nil {
-		return err
-	}
-	if err := s.starting(); err != nil {
-		return err
+	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.sharing} {
+		if err := measure(); err != nil {
+			return err
+		}
 	}
 	if worst < minP1 {
 		return fmt.Errorf("P1 is %.2f × floor, at least %.2f is asked for", worst, minP1)
@@ -84,7 +95,7 @@ func (s *session) throughput() (worst float64, err error) {
 		floor        string
 		p1, p2, goal string
 	}{{1, 150, "floor-full", "≥ 0.85", "", ""}, {16, 600, "floor-group", "≥ 0.80", "≤ 1.4", ""}, {64, 1000, "floor-group", "≥ 0.80", "≤ 1.4", ""}} {
-		var ours, theirs, ratio, ourP99, theirP99, ratioP99, peak []float64
+		var ours, theirs, ratio, ourP99, theirP99, ratioP99, peak, ourCPU, theirCPU []float64
 		var ourGaps, theirGaps []int64
 		for range s.rounds {
 			a, gapsA, err := s.trial(trial{Contestant: "regie", Steps: 3, Concurrent: width.n, Runs: width.runs * s.scale})
@@ -99,10 +110,12 @@ func (s *session) throughput() (worst float64, err error) {
 			ours, theirs, ratio = append(ours, rateA), append(theirs, rateB), append(ratio, rateA/rateB)
 			ourP99, theirP99, ratioP99 = append(ourP99, a.P99), append(theirP99, b.P99), append(ratioP99, a.P99/b.P99)
 			peak = append(peak, a.PeakMiB)
+			ourCPU, theirCPU = append(ourCPU, a.CPU), append(theirCPU, b.CPU)
 			ourGaps, theirGaps = append(ourGaps, gapsA...), append(theirGaps, gapsB...)
 		}
 		worst = min(worst, median(ratio))
 		row("P1 durable tool exchanges/s, ×%d", width.n)(median(ours), median(theirs), median(ratio), width.p1, "%.0f")
+		row("processor time of an exchange, µs, ×%d", width.n)(median(ourCPU), median(theirCPU), median(ourCPU)/median(theirCPU), "", "%.0f")
 		if width.n == 1 {
 			for _, p := range []struct {
 				p    float64
@@ -138,6 +151,17 @@ func (s *session) growth() error {
 	return nil
 }
 
+// chatting measures that one more round costs no more for the rounds before it (spec 2.3): one long chat whose prompt is bounded.
+func (s *session) chatting() error {
+	rounds := 700 * s.scale
+	r, _, err := s.trial(trial{Contestant: "regie", Concurrent: 1, Runs: rounds, Chat: 12_000})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| 2.3 a chat's round %d ÷ its round 100 | %.2f | | | ≤ 1.3 |\n", rounds, r.LateMS/r.EarlyMS)
+	return nil
+}
+
 func row(name string, args ...any) func(ours, theirs, ratio float64, goal, format string) {
 	return func(ours, theirs, ratio float64, goal, format string) {
 		fmt.Printf("| "+name+" | "+format+" | "+format+" | %.2f | %s |\n", append(append([]any{}, args...), ours, theirs, ratio, goal)...)
@@ -146,26 +170,11 @@ func row(name string, args ...any) func(ours, theirs, ratio float64, goal, forma
 
 // trial runs a trial in a process of its own and takes the gaps that the server saw.
 func (s *session) trial(t trial) (result, []int64, error) {
-	t.URL = s.url
-	encoded, err := json.Marshal(t)
-	if err != nil {
-		return result{}, nil, err
-	}
 	if _, err := fetchGaps(s.url); err != nil {
 		return result{}, nil, err
 	}
-	self, err := os.Executable()
+	r, err := s.run(t)
 	if err != nil {
-		return result{}, nil, err
-	}
-	child := exec.Command(self, "-role", string(encoded))
-	child.Stderr = os.Stderr
-	out, err := child.Output()
-	if err != nil {
-		return result{}, nil, fmt.Errorf("%s at %d runs: %w", t.Contestant, t.Concurrent, err)
-	}
-	var r result
-	if err := json.Unmarshal(out, &r); err != nil {
 		return result{}, nil, err
 	}
 	gaps, err := fetchGaps(s.url)
@@ -183,6 +192,27 @@ func (s *session) trial(t trial) (result, []int64, error) {
 		s.lastGrowth = float64(median(late)) / float64(median(early))
 	}
 	return r, ns, err
+}
+
+// run runs a trial in a process of its own.
+func (s *session) run(t trial) (r result, err error) {
+	t.URL = s.url
+	encoded, err := json.Marshal(t)
+	if err != nil {
+		return r, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	child := exec.Command(self, "-role", string(encoded))
+	child.Stderr = os.Stderr
+	out, err := child.Output()
+	if err != nil {
+		return r, fmt.Errorf("%s at %d runs: %w", t.Contestant, t.Concurrent, err)
+	}
+	err = json.Unmarshal(out, &r)
+	return r, err
 }
 
 func startServer() (url string, stop func(), err error) {

@@ -32,9 +32,10 @@ const (
 type server struct {
 	answer []byte
 
-	mu   sync.Mutex
-	last map[string]time.Time // when a run's last response byte was written
-	gaps []gap
+	streams map[int][]byte // under mu: by tokens, all of a stream but its first one
+	mu      sync.Mutex
+	last    map[string]time.Time // when a run's last response byte was written
+	gaps    []gap
 }
 
 // gap is the time from a response's last byte to the full arrival of the next request: the runtime's whole cost of a step.
@@ -44,7 +45,7 @@ type gap struct {
 }
 
 func newServer() *server {
-	s := &server{last: map[string]time.Time{}}
+	s := &server{last: map[string]time.Time{}, streams: map[int][]byte{}}
 	var b bytes.Buffer
 	for i := range answerTokens {
 		fmt.Fprintf(&b, envelope, fmt.Sprintf(`{"content":" token%d"}`, i))
@@ -95,6 +96,13 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived := time.Now()
+	if _, rest, ok := bytes.Cut(body[:min(len(body), 4<<10)], []byte(`"model":"`+streamPrefix)); ok {
+		number, _, _ := bytes.Cut(rest, []byte{'"'})
+		if tokens, err := strconv.Atoi(string(number)); err == nil && tokens > 0 {
+			s.stream(w, tokens)
+			return
+		}
+	}
 	steps, run, err := readScript(body)
 	if err != nil {
 		http.Error(w, `{"error":{"message":"`+err.Error()+`"}}`, http.StatusBadRequest)

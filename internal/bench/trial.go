@@ -22,18 +22,28 @@ type trial struct {
 	Steps      int    `json:"steps"`      // tool exchanges in a run
 	Concurrent int    `json:"concurrent"` // runs side by side
 	Runs       int    `json:"runs"`
+	Tokens     int    `json:"tokens"`    // of each reply, where streams are measured
+	Listeners  int    `json:"listeners"` // to each of them
+	Chat       int    `json:"chat"`      // the budget of a chat in tokens, where all runs are of one session
+	Database   string `json:"database"`  // the URL of a PostgreSQL; empty: SQLite
+	Key        []byte `json:"key"`       // the audit key of its engines
+	Name       string `json:"name"`      // before the names of runs, where trials run side by side
 }
 
 // result is what it measured.
 type result struct {
 	Seconds    float64 `json:"seconds"`
-	Exchanges  int     `json:"exchanges"`   // tool exchanges
-	P99        float64 `json:"p99"`         // milliseconds of a run
-	PeakMiB    float64 `json:"peak_mib"`    // of the process
-	OpenMS     float64 `json:"open_ms"`     // start to ready
-	DiskMiB    float64 `json:"disk_mib"`    // of the store, after closing
-	EarlyAlloc float64 `json:"early_alloc"` // bytes allocated in an exchange, around the 10th
-	LateAlloc  float64 `json:"late_alloc"`  // around the last
+	Exchanges  int     `json:"exchanges"`       // tool exchanges
+	P99        float64 `json:"p99"`             // milliseconds of a run
+	PeakMiB    float64 `json:"peak_mib"`        // of the process
+	CPU        float64 `json:"cpu"`             // its processor time, microseconds in an exchange
+	OpenMS     float64 `json:"open_ms"`         // start to ready
+	DiskMiB    float64 `json:"disk_mib"`        // of the store, after closing
+	EarlyAlloc float64 `json:"early_alloc"`     // bytes allocated in an exchange, around the 10th
+	LateAlloc  float64 `json:"late_alloc"`      // around the last
+	First      []int64 `json:"first,omitempty"` // nanoseconds that each first token took
+	EarlyMS    float64 `json:"early_ms"`        // of a run, around the 100th
+	LateMS     float64 `json:"late_ms"`         // of one of the last
 }
 
 type contender interface {
@@ -58,11 +68,18 @@ func compete(encoded string) error {
 	if err != nil {
 		return err
 	}
-	out := result{OpenMS: float64(time.Since(opened).Microseconds()) / 1000, Exchanges: t.Steps * t.Runs}
+	if t.Tokens > 0 {
+		out, err := t.streams(c)
+		if err = errors.Join(err, c.close()); err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(out)
+	}
+	out := result{OpenMS: float64(time.Since(opened).Microseconds()) / 1000, Exchanges: max(1, t.Steps) * t.Runs}
 	// A few runs warm up connections and caches; they are not counted.
 	if t.Steps < 100 {
 		for i := range 2 * t.Concurrent {
-			if err := c.run(context.Background(), "warm"+strconv.Itoa(i), t.Steps); err != nil {
+			if err := c.run(context.Background(), t.Name+"warm"+strconv.Itoa(i), t.Steps); err != nil {
 				return errors.Join(err, c.close())
 			}
 		}
@@ -70,28 +87,45 @@ func compete(encoded string) error {
 			return err
 		}
 	}
-	latencies, seconds, err := t.all(c)
-	if err = errors.Join(err, c.close()); err != nil {
+	before, err := resources()
+	if err != nil {
 		return err
 	}
+	latencies, seconds, err := t.all(c)
+	after, failed := resources()
+	if err = errors.Join(err, failed, c.close()); err != nil {
+		return err
+	}
+	if n := len(latencies); t.Chat > 0 && n >= 200 {
+		out.EarlyMS, out.LateMS = median(latencies[50:150]), median(latencies[n-100:])
+	}
 	out.Seconds, out.P99 = seconds, percentile(latencies, 99)
+	out.CPU = (processor(after) - processor(before)) / float64(out.Exchanges)
 	out.EarlyAlloc, out.LateAlloc = meter.allocations()
 	out.DiskMiB, err = diskUse(dir)
 	if err != nil {
 		return err
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return err
-	}
+	usage, err := resources()
 	out.PeakMiB = float64(usage.Maxrss) / 1024
-	return json.NewEncoder(os.Stdout).Encode(out)
+	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(out))
+}
+
+// resources is what this process has used so far.
+func resources() (usage syscall.Rusage, err error) {
+	err = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return usage, err
+}
+
+// processor is the processor time of a process in microseconds. Unlike the rates it hardly moves with what else the machine does.
+func processor(u syscall.Rusage) float64 {
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
 }
 
 func (t trial) open(dir string, noop func()) (contender, error) {
 	switch t.Contestant {
 	case "regie":
-		return newRegie(context.Background(), t.URL, dir, noop)
+		return newRegie(context.Background(), t, dir, noop)
 	case "floor-none", "floor-full", "floor-group":
 		return newFloor(t.URL, dir, t.Contestant[len("floor-"):], noop)
 	default:
@@ -113,7 +147,7 @@ func (t trial) all(c contender) (latencies []float64, seconds float64, err error
 					return
 				}
 				begun := time.Now()
-				failed := c.run(context.Background(), strconv.Itoa(i), t.Steps)
+				failed := c.run(context.Background(), t.Name+strconv.Itoa(i), t.Steps)
 				took := float64(time.Since(begun).Microseconds()) / 1000
 				mu.Lock()
 				latencies = append(latencies, took)

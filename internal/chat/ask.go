@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -99,12 +101,21 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 	return a.Page.Err()
 }
 
+// agrees reports whether a word says yes, in either language.
+func agrees(word string) bool {
+	switch strings.ToLower(word) {
+	case "yes", "o", "oui":
+		return true
+	default:
+		return word == "y" // Y is for all that are left
+	}
+}
+
 // call puts one call to the person until they have decided, and reports whether the approval needs no more of them.
 func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool) (done bool, err error) {
-	review := &asked.Reviews[i]
-	rest := undecided(asked, i)
 	var draft []byte
-	for {
+	for asked.Reviews[i].Decision == nil {
+		review, rest := &asked.Reviews[i], undecided(asked, i)
 		line, err := a.Next(ctx, a.choices(len(rest) > 1, cut))
 		if err != nil {
 			return true, err
@@ -115,19 +126,18 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 		}
 		reason, denied := denial(word)
 		switch {
-		case word == "y" || word == "Y":
+		case agrees(word) || word == "Y":
 			answerAll(decisions, regie.AnswerAllow, "")
 		case denied:
 			answerAll(decisions, regie.AnswerDeny, reason)
 		case word == "s" || word == "a":
-			scope, ok, err := a.scope(ctx, review, word)
+			ok, err := a.scope(ctx, review, word, &decisions[0])
 			if err != nil {
 				return true, err
 			}
 			if !ok {
 				continue
 			}
-			decisions[0].Answer, decisions[0].Scope = map[string]regie.Answer{"s": regie.AnswerSession, "a": regie.AnswerAlways}[word], scope
 		case word == "e":
 			if draft, err = Edit(ctx, a.Edit, review.Arguments, draft); err != nil {
 				a.Page.line("     " + a.Page.Text.Error(err))
@@ -152,10 +162,11 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 			return over || len(decisions) > 1, err
 		}
 	}
+	return false, nil // somebody else has answered it
 }
 
 // covered allows the calls of the batch that an answer for longer covers: it was given to be asked no more. What must be asked about in
-// spite of it stays (decision 19).
+// spite of it stays (decision 19), and so does what leads through a link to where the answer does not reach.
 func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
 	var decisions []regie.Decision
 	var numbers []string
@@ -163,7 +174,7 @@ func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, sc
 		review := &asked.Reviews[i]
 		var arguments map[string]any
 		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
-			!scope.Matches(review.Tool, regie.Hash{}, arguments) {
+			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
 			continue
 		}
 		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
@@ -194,7 +205,7 @@ func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
 
 // denial reads "n", "N" and "n: reason".
 func denial(word string) (reason string, denied bool) {
-	if word == "n" || word == "N" {
+	if slices.Contains([]string{"n", "N", "no", "non", "No", "Non"}, word) {
 		return "", true
 	}
 	if reason, ok := strings.CutPrefix(word, "n:"); ok {
@@ -227,9 +238,10 @@ func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []r
 	switch regie.CodeOf(err) {
 	case "":
 		return true, false, nil
-	case regie.CodeConflict: // somebody else has answered; the next call may still be open
+	case regie.CodeConflict: // somebody else has answered, this call or another one: nothing of this answer is stored
 		a.Page.line("     " + a.Page.Text.Error(err))
-		return true, len(decisions) > 1, nil
+		over, err = a.reread(ctx, asked)
+		return false, over, err
 	case regie.CodeExpired, regie.CodeNotFound:
 		a.Page.line("     " + a.Page.Text.Error(err))
 		return false, true, nil
@@ -237,10 +249,20 @@ func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []r
 	return false, false, a.told(ctx, err)
 }
 
+// reread takes an approval as it stands by now, and reports whether it is over.
+func (a *Asker) reread(ctx context.Context, asked *regie.Approval) (over bool, err error) {
+	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{ID: asked.ID})
+	if err != nil || len(inbox.Approvals) == 0 {
+		return true, err
+	}
+	*asked = inbox.Approvals[0]
+	return asked.State != regie.ApprovalOpen, nil
+}
+
 // told shows an error that the person can do something about; the others are returned.
 func (a *Asker) told(ctx context.Context, err error) error {
 	switch regie.CodeOf(err) {
-	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull, regie.CodeDatabaseLocked:
+	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull, regie.CodeDatabaseLocked, regie.CodeDatabaseDown:
 		return err
 	}
 	if ctx.Err() != nil {
@@ -250,30 +272,47 @@ func (a *Asker) told(ctx context.Context, err error) error {
 	return nil
 }
 
-// scope has the person choose what an answer for longer covers; no answer covers more than they have read.
-func (a *Asker) scope(ctx context.Context, review *regie.Review, word string) (*regie.Scope, bool, error) {
+// scope has the person choose what an answer for longer covers, and how long it holds; no answer covers more than they have read.
+func (a *Asker) scope(ctx context.Context, review *regie.Review, word string, d *regie.Decision) (bool, error) {
 	t, scopes := a.Page.Text, review.Preview.Scopes
 	if len(scopes) == 0 {
 		a.Page.line("     " + t.T("this call can only be allowed once: its tool proposes nothing wider"))
-		return nil, false, nil
+		return false, nil
 	}
+	d.Answer = regie.AnswerAlways
 	if word == "s" {
+		d.Answer = regie.AnswerSession
 		a.Page.line("     " + t.T("for the rest of this session, without asking:"))
 	} else {
 		a.Page.line("     " + t.T("in every session of this workspace, from now on, without asking:"))
 	}
 	a.Page.Scopes(scopes)
 	for {
-		line, err := a.Next(ctx, t.T("the number of what is allowed, or b to go back: "))
+		line, err := a.Next(ctx, t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
-		switch n, err := strconv.Atoi(strings.TrimSpace(line)); {
-		case err == nil && n >= 1 && n <= len(scopes):
-			return &scopes[n-1], true, nil
-		case strings.TrimSpace(line) == "b":
-			return nil, false, nil
+		words := strings.Fields(line)
+		if len(words) == 1 && words[0] == "b" {
+			return false, nil
 		}
+		if len(words) == 0 || len(words) > 2 {
+			continue
+		}
+		n, err := strconv.Atoi(words[0])
+		if err != nil || n < 1 || n > len(scopes) {
+			continue
+		}
+		d.Scope, d.ExpiresAt = &scopes[n-1], time.Time{}
+		if len(words) == 2 {
+			span, err := Span(words[1])
+			if err != nil {
+				a.Page.line("     " + t.Error(err))
+				continue
+			}
+			d.ExpiresAt = a.Page.Now().Add(span)
+		}
+		return true, nil
 	}
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	Signals  <-chan os.Signal
 	// Request is what each message is sent with; session, text and client id are the chat's.
 	Request dispatch.RunRequest
+	// Look finds what a message names with @; nil has nothing named.
+	Look Look
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
 	// one, "" for a new session.
 	Continue string
@@ -46,6 +48,7 @@ type Chat struct {
 	session regie.ID
 	round   regie.ID // the open one, or zero
 	last    regie.ID // the newest one
+	seen    int64    // the last event that was shown
 	state   regie.SessionState
 	// due says that the session waits for something that the person was not asked yet.
 	due          bool
@@ -92,6 +95,10 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 	defer func() {
 		if c.feed != nil {
 			c.feed.Stop()
+		}
+		if c.Terminal && c.seen > 0 {
+			// What was shown is read. That it could not be stored is no reason to leave otherwise.
+			_ = c.Control.MarkRead(context.WithoutCancel(ctx), dispatch.ReadRequest{SessionID: c.session, Seq: c.seen})
 		}
 	}()
 	if err := c.begin(ctx); err != nil {
@@ -251,6 +258,7 @@ func (c *Chat) see(item dispatch.Item) {
 	if item.Event == nil {
 		return
 	}
+	c.seen = item.Event.Seq
 	var body struct {
 		RoundID regie.ID          `json:"round_id"`
 		State   string            `json:"state"`
@@ -317,6 +325,10 @@ func (c *Chat) said(ctx context.Context, line string) error {
 func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error {
 	request := c.Request
 	request.ClientID, request.SessionID, request.Text, request.WhenBusy = regie.NewID().String(), c.session, text, when
+	request.Follows = c.feed == nil
+	if request.Segments = Mentions(text, c.Look); request.Segments != nil {
+		request.Text = ""
+	}
 	run, err := c.Control.Submit(ctx, request)
 	if err != nil {
 		return c.refused(ctx, err)
@@ -368,7 +380,7 @@ func (c *Chat) instead(ctx context.Context, text string) error {
 		return err
 	}
 	switch word := strings.TrimSpace(line); {
-	case word == "y":
+	case agrees(word):
 		return c.send(ctx, text, store.Steer)
 	case word == "q" && !question:
 		return c.send(ctx, text, store.Queue)

@@ -130,9 +130,21 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+// TestReadSpan reads how long something is to hold, as people write it.
+func TestReadSpan(t *testing.T) {
+	for written, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "24h": 24 * time.Hour, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "2w": 14 * 24 * time.Hour,
+		"0h": 0, "-1h": 0, "d": 0, "0d": 0, "-2d": 0, "1.5d": 0, "99999d": 0, "soon": 0, "": 0, "7": 0, "7 d": 0,
+	} {
+		if got, err := Span(written); got != want || (err == nil) != (want > 0) || err != nil && regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%q: %v, %v, want %v", written, got, err, want)
+		}
+	}
+}
+
 func TestDigits(t *testing.T) {
 	for name, want := range map[string]string{"A4B5": "a4b5", "0197e0a1-2b3c": "0197e0a12b3c", "abc": "", "last!": "", "": "", strings.Repeat("a", 33): ""} {
-		got, err := digits(name)
+		got, err := PartOfID(name)
 		if got != want || (err == nil) != (want != "") || err != nil && regie.CodeOf(err) != regie.CodeBadID {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
@@ -142,31 +154,20 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-func TestPick(t *testing.T) {
-	chat := func(session, round string) store.RoundSummary {
-		return store.RoundSummary{Session: regie.Session{ID: id(t, session), Type: regie.SessionChat}, Round: regie.Round{ID: id(t, round)}}
-	}
-	other := chat("c009", "d009")
-	other.Session.Type = regie.SessionAutomation
-	rounds := []store.RoundSummary{other, chat("c001", "d001"), chat("c002", "d002"), chat("c001", "d003")}
+func TestPickID(t *testing.T) {
+	known := []regie.ID{id(t, "c001"), id(t, "c002"), id(t, "d002")}
 	for name, want := range map[string]string{
-		"last": "d001 d003", "c002": "d002", "d003": "d001 d003", id(t, "c001").String(): "d001 d003", "c009": "", "8394": "", "001": "",
+		"c001": "c001", "C002": "c002", known[2].String(): "d002", "94c001": "c001", strings.ReplaceAll(known[1].String(), "-", ""): "c002",
+		"c003": "NOT_FOUND", "002": "BAD_ID", "x001": "BAD_ID", "": "BAD_ID", known[0].String()[:9]: "CONFLICT", known[0].String()[:5]: "NOT_FOUND",
 	} {
-		found, err := pick(rounds, name)
-		var got []string
-		for i := range found {
-			s := found[i].Round.ID.String()
-			got = append(got, s[len(s)-4:])
+		got, err := PickID(known, name)
+		is := string(regie.CodeOf(err))
+		if err == nil {
+			is = got.String()[32:]
 		}
-		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %v, %v", name, got, err)
+		if is != want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, want)
 		}
-	}
-	if _, err := pick([]store.RoundSummary{chat("c001", "daaa"), chat("c002", "eaaa")}, "aaa"); regie.CodeOf(err) != regie.CodeNotFound {
-		t.Errorf("three digits are taken: %v", err)
-	}
-	if _, err := pick([]store.RoundSummary{chat("c001", "daaa"), chat("c002", "daaa")}, "daaa"); regie.CodeOf(err) != regie.CodeConflict {
-		t.Errorf("two chats for one name: %v", err)
 	}
 }
 
@@ -262,7 +263,7 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Item(dispatch.Item{Event: &regie.Event{Type: kind, Body: data}})
+		s.Item(dispatch.Item{Event: &regie.Event{Type: kind, Body: data, Time: time.Time{}.Add(time.Hour)}})
 	}
 	message := func(round regie.ID, exchange int, content string, calls ...regie.Part) {
 		parts := append([]regie.Part{{Type: regie.PartText, Text: content}}, calls...)
@@ -274,7 +275,7 @@ func TestStream(t *testing.T) {
 	delta(first, 2, "I see.")    // of the next reply, before this one's message
 	delta(second, 1, "And now?") // and of the next round
 	message(first, 1, "I look\x1b[2J.", regie.Part{Type: regie.PartCall, CallID: id(t, "00c1"), Tool: "files.read_file"})
-	event(regie.EventToolResult, map[string]any{"tool": "files.read_file", "state": "SUCCEEDED", "duration_us": 1500})
+	event(regie.EventToolResult, map[string]any{"tool": "files.read_file", "about": "a\x1b[2J.md", "state": "SUCCEEDED", "duration_us": 1500})
 	event(regie.EventMessage, regie.Message{
 		Sender: regie.SenderSystem, RoundID: first, Exchange: 1, System: &regie.SystemContent{Type: regie.SystemDataAdded},
 	})
@@ -283,14 +284,21 @@ func TestStream(t *testing.T) {
 	event(regie.EventRound, map[string]any{"round_id": first, "state": "ENDED", "end_reason": "ANSWERED"})
 	event(regie.EventMessage, regie.Message{ID: id(t, "00a1"), Sender: regie.SenderUser, Text: "and\nthen?"})
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "RUNNING"})
-	event(regie.EventStreamReset, map[string]any{})
+	event(regie.EventStreamReset, map[string]any{"code": "TRUNCATED_STREAM", "wait_ms": 700})
+	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 700}) // nobody has seen anything of it
+	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 42100})
 	delta(second, 1, "Now it")
 	message(second, 1, "Now it is done.") // deltas got lost: the rest
 	delta(second, 2, "Lost")
 	message(second, 2, "Nothing is lost.") // and here what was shown is no beginning of it
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "ENDED", "end_reason": "LIMIT", "end_note": "the limit of 1 replies"})
-	want := "I look[2J.\n  ✓ files.read_file 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n… the model is asked again; what it said above does not count\n" +
-		"Now it is done.\nLost\nNothing is lost.\nthe run ended: the limit of 1 replies\n"
+	event(regie.EventNotice, regie.Notice{Kind: regie.NoticeNetworkDown, Text: "no\x1b[2J route"})
+	event(regie.EventNotice, regie.Notice{Kind: "of a later version"})
+	want := "I look[2J.\n  ✓ files.read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
+		"… the model is asked again: its answer ended in the middle; what it said above does not count\n" +
+		"… the model is asked again in 42 s: its server is overloaded\n" +
+		"Now it is done.\nLost\nNothing is lost.\nthe run ended: the limit of 1 replies\n" +
+		"the model has not been reached for 1h0m (no[2J route); the run still waits for it\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -92,7 +92,9 @@ func (p *Page) Show(inbox store.Inbox) {
 			review := &a.Reviews[n]
 			p.Review(n+1, review)
 			p.Diff(review, 0)
-			if review.Decision == nil {
+			if review.Decision == nil && len(review.Preview.Scopes) == 0 {
+				p.line("     " + p.Text.T("this call can only be allowed once: its tool proposes nothing wider"))
+			} else if review.Decision == nil {
 				p.line("     " + p.Text.T("--session and --always can cover (--scope N):"))
 				p.Scopes(review.Preview.Scopes)
 			}
@@ -197,6 +199,9 @@ func (p *Page) decision(d *regie.Decision) string {
 	}
 	if d.Scope != nil {
 		said += ": " + plain.Line(p.Text.Sentence(d.Scope.Sentence))
+	}
+	if !d.ExpiresAt.IsZero() {
+		said += ", " + p.expiry(d.ExpiresAt)
 	}
 	if len(d.Arguments) > 0 {
 		said += ", " + p.Text.T("with edited arguments")

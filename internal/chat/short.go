@@ -24,17 +24,18 @@ func Short(id regie.ID) string {
 // eight or more, or as "last", the newest that is open in the workspace at root. What is open is preferred to what is not. It returns
 // CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict with all of them where there are several.
 func Find(ctx context.Context, control dispatch.Control, root, name string) (store.Inbox, error) {
-	if name == "last" {
-		inbox, err := control.Inbox(ctx, store.InboxFilter{Root: root})
-		if err != nil {
-			return inbox, err
-		}
-		return newest(inbox)
-	}
 	filter := store.InboxFilter{}
-	if id, err := regie.ParseID(name); err == nil {
+	if name == "last" {
+		open, err := control.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})
+		if err != nil {
+			return open, err
+		}
+		if filter.ID, err = newest(open); err != nil {
+			return store.Inbox{}, err
+		}
+	} else if id, err := regie.ParseID(name); err == nil {
 		filter.ID = id
-	} else if filter.Short, err = digits(name); err != nil {
+	} else if filter.Short, err = PartOfID(name); err != nil {
 		return store.Inbox{}, err
 	}
 	inbox, err := control.Inbox(ctx, filter)
@@ -53,28 +54,28 @@ func Find(ctx context.Context, control dispatch.Control, root, name string) (sto
 	return inbox, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids(inbox), " "))
 }
 
-// digits are those of a part of an id.
-func digits(name string) (string, error) {
+// PartOfID returns the digits of a part of an id as people write it, or CodeBadID.
+func PartOfID(name string) (string, error) {
 	part := strings.ToLower(strings.ReplaceAll(name, "-", ""))
 	switch {
 	case strings.Trim(part, "0123456789abcdef") != "":
-		return "", regie.Errorf(regie.CodeBadID, "%q is not an id: write its last %d characters as regie approvals shows them, or last", name, shortDigits)
+		return "", regie.Errorf(regie.CodeBadID, "%q is not an id: write its last %d characters as they are shown, or last", name, shortDigits)
 	case len(part) < minDigits || len(part) > 32:
-		return "", regie.Errorf(regie.CodeBadID, "%q is too short or too long for an id: write its last %d characters as regie approvals shows them, or last", name, shortDigits)
+		return "", regie.Errorf(regie.CodeBadID, "%q is too short or too long for an id: write its last %d characters as they are shown, or last", name, shortDigits)
 	}
 	return part, nil
 }
 
 // newest is the approval or the question that came last.
-func newest(inbox store.Inbox) (store.Inbox, error) {
+func newest(inbox store.Inbox) (regie.ID, error) {
 	a, q := len(inbox.Approvals)-1, len(inbox.Questions)-1
 	switch {
 	case a < 0 && q < 0:
-		return inbox, regie.Errorf(regie.CodeNotFound, "nothing waits for an answer in this workspace: see regie approvals --all")
+		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "nothing waits for an answer in this workspace: see regie approvals --all")
 	case q < 0 || a >= 0 && inbox.Approvals[a].CreatedAt.After(inbox.Questions[q].CreatedAt):
-		return store.Inbox{Approvals: inbox.Approvals[a:]}, nil
+		return inbox.Approvals[a].ID, nil
 	default:
-		return store.Inbox{Questions: inbox.Questions[q:]}, nil
+		return inbox.Questions[q].ID, nil
 	}
 }
 
@@ -104,4 +105,28 @@ func ids(inbox store.Inbox) []string {
 		out = append(out, inbox.Questions[i].ID.String())
 	}
 	return out
+}
+
+// PickID returns the one id that a person names among some: by all of it, by its last four or more characters, or by its first eight or
+// more. It returns CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict with all of them where there are several.
+func PickID(known []regie.ID, name string) (regie.ID, error) {
+	part, err := PartOfID(name)
+	if err != nil {
+		return regie.ID{}, err
+	}
+	var found []string
+	var out regie.ID
+	for _, id := range known {
+		whole := strings.ReplaceAll(id.String(), "-", "")
+		if strings.HasSuffix(whole, part) || len(part) >= shortDigits && strings.HasPrefix(whole, part) {
+			found, out = append(found, id.String()), id
+		}
+	}
+	switch len(found) {
+	case 0:
+		return out, regie.Errorf(regie.CodeNotFound, "nothing here has the id %s", name)
+	case 1:
+		return out, nil
+	}
+	return regie.ID{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(found, " "))
 }

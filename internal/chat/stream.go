@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -23,9 +25,15 @@ type Stream struct {
 	shown   string    // what was written of it
 	told    place     // the last reply that was written whole
 	batch   place     // a reply whose calls have not all their results
+	limited bool      // the limit that stops the round was told
 	running regie.ID
 	held    []*dispatch.Delta // of what the events have not reached yet
 	own     map[regie.ID]bool
+	missing string              // what was told last of tools that are away
+	waiting map[regie.ID]string // messages that wait for their turn
+	given   map[regie.ID]bool   // those that came back, once they were shown
+
+	fold Fold
 }
 
 // place is a reply's place: its round and exchange.
@@ -34,12 +42,25 @@ type place struct {
 	exchange int
 }
 
-// Own tells that a message was typed here: it is not shown again.
+// Own tells that a message was typed here, or that an undo was asked for here: it is not shown again.
 func (s *Stream) Own(message regie.ID) {
 	if s.own == nil {
 		s.own = map[regie.ID]bool{}
 	}
 	s.own[message] = true
+}
+
+// GivenBack shows a message that came back unread, once: a stop tells it, and the log too (decision 10).
+func (s *Stream) GivenBack(message regie.ID, text string) {
+	if s.given == nil {
+		s.given = map[regie.ID]bool{}
+	}
+	if text == "" || s.given[message] {
+		return
+	}
+	s.given[message] = true
+	s.Note(s.Text.T("not sent, the agent never read it:"))
+	s.Note("› " + strings.ReplaceAll(text, "\n", "\n  "))
 }
 
 // Note writes a line beside the replies.
@@ -86,19 +107,47 @@ func (s *Stream) Item(item dispatch.Item) {
 	if item.Event == nil {
 		return
 	}
+	for _, line := range s.fold.Lines(s.Text, item.Event) {
+		s.Note(line)
+	}
 	switch item.Event.Type {
 	case regie.EventMessage:
 		var m regie.Message
 		if json.Unmarshal(item.Event.Body, &m) == nil {
 			s.message(&m)
 		}
+	case regie.EventMessagePending:
+		var m regie.Message
+		if json.Unmarshal(item.Event.Body, &m) == nil {
+			if s.waiting == nil {
+				s.waiting = map[regie.ID]string{}
+			}
+			s.waiting[m.ID] = m.LinearText()
+		}
+	case regie.EventMessageWithdrawn:
+		var body struct {
+			MessageID regie.ID `json:"message_id"`
+		}
+		if json.Unmarshal(item.Event.Body, &body) == nil {
+			s.GivenBack(body.MessageID, s.waiting[body.MessageID])
+			delete(s.waiting, body.MessageID)
+		}
 	case regie.EventStreamReset:
-		if s.shown != "" { // else nobody has seen anything of it (decision 53)
-			s.Note(s.Text.T("… the model is asked again; what it said above does not count"))
+		switch line, long := ResetLine(s.Text, item.Event); { // of a short one nobody has seen anything (decision 53)
+		case s.shown != "":
+			s.Note(s.Text.T("… %s; what it said above does not count", line))
+		case long:
+			s.Note("… " + line)
 		}
 		s.shown = ""
-	case regie.EventToolResult:
-		if line := ToolLine(s.Text, item.Event); line != "" {
+	case regie.EventFallback:
+		s.Note("  " + FallbackLine(s.Text, item.Event))
+	case regie.EventNotice:
+		if line := NoticeLine(s.Text, item.Event); line != "" {
+			s.Note(line)
+		}
+	case regie.EventUndo:
+		if line, id := UndoEvent(s.Text, item.Event); line != "" && !s.own[id] {
 			s.Note(line)
 		}
 	case regie.EventRound:
@@ -141,7 +190,10 @@ func (s *Stream) release() {
 // message writes what of a message was not seen yet.
 func (s *Stream) message(m *regie.Message) {
 	at := place{m.RoundID, m.Exchange}
+	delete(s.waiting, m.ID)
 	switch {
+	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat):
+		s.unreadable(m.AI.Text(), at)
 	case m.AI != nil:
 		whole, shown := m.AI.Text(), s.shown
 		if at != s.reply {
@@ -154,15 +206,75 @@ func (s *Stream) message(m *regie.Message) {
 		}
 		s.write(rest)
 		s.fresh()
+		if line := CachedLine(s.Text, m, time.Now()); line != "" {
+			s.Note("  " + line)
+		}
 		s.told, s.reply, s.shown = at, place{}, ""
 		if len(m.CallIDs()) > 0 {
 			s.batch = at
 		}
-	case m.System != nil && at == s.batch:
-		s.batch = place{}
-	case m.Sender == regie.SenderUser && m.Text != "" && !m.ExcludeFromPrompt && !s.own[m.ID]:
-		s.Note("› " + strings.ReplaceAll(m.Text, "\n", "\n  "))
+	case m.Author.ID == regie.ComponentTools:
+		s.tools(m)
+	case m.System != nil:
+		if at == s.batch {
+			s.batch = place{}
+		}
+		if m.System.Type == regie.SystemLimitReached {
+			s.limited = true
+			s.Note(Told(s.Text, m.System))
+		}
+	case m.Sender == regie.SenderAI && m.Text != "": // what was to be said once the actions had succeeded
+		s.fresh()
+		s.write(m.Text)
+		s.fresh()
+	case m.Sender == regie.SenderUser && !m.ExcludeFromPrompt && !s.own[m.ID]:
+		s.Note("› " + strings.ReplaceAll(m.LinearText(), "\n", "\n  "))
 	}
+}
+
+// maxUnreadable bounds what is shown of a reply that cannot be read, in bytes.
+const maxUnreadable = 2000
+
+// unreadable shows a reply that is no reply in its dialect: what the model wrote, so that nothing is kept from the person (spec 2.2).
+func (s *Stream) unreadable(text string, at place) {
+	raw := strings.TrimSpace(strings.TrimPrefix(text, regie.InvalidFormat))
+	if len(raw) > maxUnreadable {
+		raw = strings.ToValidUTF8(raw[:maxUnreadable], "") + "…"
+	}
+	s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
+	s.Note(raw)
+	s.told, s.reply, s.shown = at, place{}, ""
+}
+
+// tools tells which tools are away. A chat whose runs all miss the same ones says so once.
+func (s *Stream) tools(m *regie.Message) {
+	lines := ToolNotice(s.Text, m)
+	told := strings.Join(lines, "\n")
+	if told == s.missing {
+		return
+	}
+	s.missing = told
+	for _, line := range lines {
+		s.Note(line)
+	}
+}
+
+// ToolNotice is what a message tells of tools that are away, a line for each toolkit; none for what is no such message.
+func ToolNotice(t *text.Printer, m *regie.Message) []string {
+	notice, ok := m.ToolNotice()
+	if !ok {
+		return nil
+	}
+	var lines []string
+	for _, missing := range notice.Missing {
+		why := plain.Line(missing.Why)
+		if notice.CallID.IsZero() {
+			lines = append(lines, t.T("  ! without the tools of %s: %s", missing.Toolkit, why))
+		} else {
+			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s", missing.Toolkit, why))
+		}
+	}
+	return lines
 }
 
 // round notes which round runs, and says how one ended that has no answer.
@@ -172,7 +284,7 @@ func (s *Stream) round(event *regie.Event) {
 		State   regie.RoundState  `json:"state"`
 		Stop    regie.StopRequest `json:"stop_request"`
 		End     regie.RoundEnd    `json:"end_reason"`
-		Note    string            `json:"end_note"`
+		Note    regie.Sentence    `json:"end_note"`
 	}
 	if json.Unmarshal(event.Body, &body) != nil {
 		return
@@ -184,21 +296,101 @@ func (s *Stream) round(event *regie.Event) {
 		return
 	}
 	s.reply, s.shown, s.batch = place{}, "", place{}
+	defer func() { s.limited = false }()
 	switch body.End {
 	case regie.EndAnswered, regie.EndCompleted:
+		if !body.Note.IsZero() {
+			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
+		}
+	case regie.EndLimit, regie.EndEarlyStop:
+		if !s.limited { // else the message has said it
+			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
+		}
 	case regie.EndInterrupted:
 		s.Note(s.Text.T("interrupted"))
 	case regie.EndStopped:
 		s.Note(s.Text.T("stopped"))
 	default:
-		s.Note(s.Text.T("the run ended: %s", body.Note))
+		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
 	}
+}
+
+// NoticeLine is a notice as one line, and "" for one that is not known.
+func NoticeLine(t *text.Printer, event *regie.Event) string {
+	var n regie.Notice
+	if json.Unmarshal(event.Body, &n) != nil {
+		return ""
+	}
+	lasts := event.Time.Sub(n.Since).Round(time.Second).String()
+	if rough := event.Time.Sub(n.Since).Round(time.Minute); rough > 0 {
+		lasts = strings.TrimSuffix(rough.String(), "0s")
+	}
+	switch n.Kind {
+	case regie.NoticeNetworkDown:
+		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, n.Text))
+	case regie.NoticeNetworkGiveUp:
+		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, n.Text))
+	case regie.NoticeBudget:
+		said := make([]string, len(n.Said))
+		for i, sentence := range n.Said {
+			said[i] = t.Sentence(sentence)
+		}
+		return plain.Strip(strings.Join(said, " "))
+	case regie.NoticeFailed:
+		return plain.Strip(t.T("the unattended run has failed: %s", n.Text))
+	default:
+		return ""
+	}
+}
+
+// patience is how long a chat says nothing of a model that is asked again (decision 53).
+const patience = 5 * time.Second
+
+// ResetLine says that a model is asked again, why, and when, if that is not at once; long says that it is long.
+func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
+	var body struct {
+		Code   regie.Code `json:"code"`
+		WaitMS int64      `json:"wait_ms"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil || body.Code == "" { // erased
+		return t.T("the model is asked again"), false
+	}
+	wait := time.Duration(body.WaitMS) * time.Millisecond
+	why := string(body.Code)
+	switch body.Code {
+	case regie.CodeProviderBusy:
+		why = t.T("its server is overloaded")
+	case regie.CodeTruncatedStream:
+		why = t.T("its answer ended in the middle")
+	case regie.CodeProviderBroken:
+		why = t.T("the connection broke")
+	case regie.CodeTimeout:
+		why = t.T("it took too long")
+	case regie.CodeBadReply:
+		why = t.T("its answer could not be used")
+	case regie.CodeEmptyReply:
+		why = t.T("its answer was empty")
+	}
+	if wait >= patience {
+		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why), true
+	}
+	return t.T("the model is asked again: %s", why), false
+}
+
+// FallbackLine says which provider goes on, and why (spec 3.6).
+func FallbackLine(t *text.Printer, event *regie.Event) string {
+	var f regie.Fallback
+	if json.Unmarshal(event.Body, &f) != nil || f.Provider == "" { // erased
+		return t.T("another provider goes on")
+	}
+	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(f.Text)))
 }
 
 // ToolLine is a call's result as one line, and "" for what is none.
 func ToolLine(t *text.Printer, event *regie.Event) string {
 	var body struct {
 		Tool       string           `json:"tool"`
+		About      string           `json:"about"`
 		State      regie.CallState  `json:"state"`
 		Code       regie.NotRunCode `json:"code"`
 		Error      regie.Code       `json:"error"`
@@ -217,5 +409,9 @@ func ToolLine(t *text.Printer, event *regie.Event) string {
 	case body.Recovered:
 		why = " " + t.T("(recovered after the crash)")
 	}
-	return plain.Strip(fmt.Sprintf("  %s %s %.1f ms%s", mark, body.Tool, float64(body.DurationUS)/1000, why))
+	about := ""
+	if body.About != "" {
+		about = " " + plain.Line(body.About)
+	}
+	return plain.Strip(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, body.Tool, about, float64(body.DurationUS)/1000, why))
 }

@@ -2,9 +2,12 @@ package chat
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -31,8 +34,14 @@ func (c *Chat) word(ctx context.Context, line string) error {
 			return nil
 		}
 		return c.send(ctx, rest, store.Steer)
+	case "/rules", "/revoke":
+		return c.standing(ctx, word, rest)
 	case "/stop", "/pause", "/resume":
 		return c.control(ctx, word)
+	case "/close":
+		return c.close(ctx)
+	case "/undo":
+		return c.undo(ctx, rest)
 	}
 	c.stream.Note(c.Text.T("there is no %s; /help lists what there is, and a message that begins with a slash is written with two", word))
 	return nil
@@ -47,7 +56,12 @@ func (c *Chat) control(ctx context.Context, word string) error {
 	var err error
 	switch word {
 	case "/stop":
-		err = c.Control.Stop(ctx, c.session)
+		var stopped dispatch.Stopped
+		stopped, err = c.Control.Stop(ctx, c.session)
+		for i := range stopped.Withdrawn {
+			m := &stopped.Withdrawn[i]
+			c.stream.GivenBack(m.ID, m.LinearText())
+		}
 	case "/pause":
 		err = c.Control.Pause(ctx, c.round)
 	default:
@@ -60,15 +74,32 @@ func (c *Chat) control(ctx context.Context, word string) error {
 	return nil
 }
 
+// close closes the session while nothing of it is open (decision 6).
+func (c *Chat) close(ctx context.Context) error {
+	if c.last.IsZero() {
+		c.stream.Note(c.Text.T("nothing was said in this chat"))
+		return nil
+	}
+	if err := c.Control.CloseSession(ctx, c.session); err != nil {
+		return c.refused(ctx, err)
+	}
+	c.stream.Note(c.Text.T("closed; a message opens it again"))
+	return nil
+}
+
 // help lists what can be typed.
 func (c *Chat) help() {
 	for _, line := range []string{
 		c.Text.T("Type a message and Enter. A line that ends in \\ goes on; lines that are pasted together are one message."),
+		c.Text.T("@path        in a message: the file or directory is read and sent with it (@\"with spaces\"; \\@ names nothing)"),
 		c.Text.T("What you type while the agent works is queued."),
 		c.Text.T("/steer TEXT  give it to the agent with its next step; what it asks about is withdrawn"),
 		c.Text.T("/approvals   ask again what this chat waits for"),
+		c.Text.T("/rules       what is allowed without asking;  /revoke ID  take that back"),
 		c.Text.T("/pause       start nothing new;  /resume  go on"),
 		c.Text.T("/stop        end the run and close the chat; a message opens it again"),
+		c.Text.T("/undo        take the newest run back, its files and what was said, after a look at it;  /undo files  only the files;  /undo ID"),
+		c.Text.T("/close       close the chat while nothing runs or waits; a message opens it again"),
 		c.Text.T("/exit        leave, as Ctrl-D does; what runs stays as it is stored"),
 		c.Text.T("Ctrl-C       interrupt the run; at the prompt, leave"),
 	} {
@@ -84,79 +115,77 @@ func (c *Chat) begin(ctx context.Context) error {
 	if c.Continue == "" {
 		return nil
 	}
-	rounds, err := c.Control.List(ctx, c.Request.Root, maxRounds)
+	found, err := FindSession(ctx, c.Control, c.Request.Root, c.Continue)
+	if err == nil && found.Type != regie.SessionChat {
+		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", c.Continue)
+	}
 	if err != nil {
 		return err
 	}
-	found, err := pick(rounds, c.Continue)
+	view, err := c.Control.Session(ctx, found.ID)
 	if err != nil {
 		return err
 	}
-	c.session, c.Request.Agent = found[0].Session.ID, found[0].Session.Agent
-	var view store.RoundView
-	for i := min(shownRounds, len(found)) - 1; i >= 0; i-- {
-		if view, err = c.Control.Get(ctx, found[i].Round.ID); err != nil {
+	c.session, c.Request.Agent = view.ID, view.Agent
+	rounds := view.History
+	if len(rounds) < shownRounds {
+		c.showCopies(&view, shownRounds-len(rounds))
+	}
+	for _, round := range rounds[max(0, len(rounds)-shownRounds):] {
+		one, err := c.Control.Get(ctx, round.ID)
+		if err != nil {
 			return err
 		}
-		c.show(&view)
+		c.show(&one)
+		if c.last = round.ID; round.State != regie.RoundEnded {
+			c.round = round.ID
+		}
 	}
-	c.last, c.state = view.Round.ID, view.Session.State
-	if view.Round.State != regie.RoundEnded {
-		c.round = view.Round.ID
-	}
-	c.become(c.state)
+	c.become(view.State)
+	c.seen = view.Head
 	c.feed = Follow(ctx, c.Control, c.session, view.Head)
 	return nil
 }
 
-const (
-	maxRounds   = 1000 // how far back a chat is looked for
-	shownRounds = 3    // how many messages with their answers are shown before one goes on
-)
+// shownRounds is how many messages with their answers are shown before one goes on.
+const shownRounds = 3
 
-// pick returns the rounds of the session that a person names, newest first.
-func pick(rounds []store.RoundSummary, name string) ([]store.RoundSummary, error) {
-	var session regie.ID
-	part := strings.ReplaceAll(strings.ToLower(name), "-", "")
-	for i := range rounds {
-		line := &rounds[i]
-		if line.Session.Type != regie.SessionChat {
+// showCopies writes the last messages with their answers of what a fork was made from.
+func (c *Chat) showCopies(view *store.SessionView, most int) {
+	if view.ForkedFrom == nil {
+		return
+	}
+	c.stream.Note(c.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID), strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + c.Text.T("the files of the workspace were not forked"))
+	var copies []*regie.Message
+	asked := 0
+	for i := len(view.Thread) - 1; i >= 0 && asked < most; i-- {
+		m := &view.Thread[i].Message
+		if m.Copied == nil || m.System != nil {
 			continue
 		}
-		if name != "last" && (len(part) < minDigits || !has(line.Session.ID, part) && !has(line.Round.ID, part)) {
-			continue
-		}
-		if !session.IsZero() && session != line.Session.ID && name != "last" {
-			return nil, regie.Errorf(regie.CodeConflict, "%s is the end of the ids of several chats, write more of it: %s %s", name, session, line.Session.ID)
-		}
-		if session.IsZero() {
-			session = line.Session.ID
+		if copies = append(copies, m); m.Sender == regie.SenderUser {
+			asked++
 		}
 	}
-	if session.IsZero() && name == "last" {
-		return nil, regie.Errorf(regie.CodeNotFound, "there is no chat in this workspace yet: start one with regie chat")
-	}
-	if session.IsZero() {
-		return nil, regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie runs list", name)
-	}
-	var out []store.RoundSummary
-	for i := range rounds {
-		if rounds[i].Session.ID == session {
-			out = append(out, rounds[i])
+	for _, m := range slices.Backward(copies) {
+		switch text := Said(c.Text, m); {
+		case m.Sender == regie.SenderUser:
+			c.stream.Note("› " + strings.ReplaceAll(text, "\n", "\n  "))
+		case text != "":
+			c.stream.write(text)
+			c.stream.fresh()
 		}
 	}
-	return out, nil
-}
-
-// has reports whether an id ends in some digits, or is them.
-func has(id regie.ID, digits string) bool {
-	return strings.HasSuffix(strings.ReplaceAll(id.String(), "-", ""), digits)
 }
 
 // show writes a round as it was: the message, the calls, the answer.
 func (c *Chat) show(view *store.RoundView) {
-	if view.Trigger != nil && view.Trigger.Text != "" {
-		c.stream.Note("› " + strings.ReplaceAll(view.Trigger.Text, "\n", "\n  "))
+	if _, gone := regie.Standing(view.Undos, regie.ID{}); !gone.IsZero() {
+		c.stream.Note("  " + c.Text.T("(taken back: regie runs show %s)", view.Round.ID))
+		return
+	}
+	if view.Trigger != nil && view.Trigger.LinearText() != "" {
+		c.stream.Note("› " + strings.ReplaceAll(view.Trigger.LinearText(), "\n", "\n  "))
 	}
 	calls := 0
 	for i := range view.Exchanges {

@@ -1,8 +1,9 @@
-// Package config gathers the settings (spec 13): defaults, then one file, then environment, then flags, each value with its origin. Of
-// regie.yaml it knows the keys of the features that exist; its layers come with the providers' issue.
+// Package config gathers the settings (spec 13): defaults, then what regie setup stored, then one regie.yaml, then environment, then
+// flags, each value with its origin. Of regie.yaml it knows the keys of the features that exist.
 package config
 
 import (
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,33 +15,47 @@ import (
 
 // Provider types that this build knows.
 const (
-	ProviderOpenAI = "openai" // any OpenAI-compatible server
-	ProviderDemo   = "demo"
-	ProviderReplay = "replay"
+	ProviderOpenAI    = "openai" // any OpenAI-compatible server
+	ProviderAnthropic = "anthropic"
+	ProviderGemini    = "gemini"
+	ProviderOllama    = "ollama"
+	ProviderDemo      = "demo"
+	ProviderReplay    = "replay"
 )
 
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
 	DataDir  string
+	Database string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
 	Language string
-	Provider string // a provider type
-	BaseURL  string
-	APIKey   string // never printed
+	Provider string // the name of the chosen provider
+	BaseURL  string // its address
+	APIKey   string // its key; never printed
 	Model    string
-	Replay   string // the recording that provider replay answers from
-	Record   string // where to record what the provider says
-	File     File   // what regie.yaml settles
+	// Providers are all that are configured, by name: in the files, and by keys in the environment.
+	Providers map[string]Provider
+	Replay    string // the recording that provider replay answers from
+	Record    string // where to record what the provider says
+	File      File   // what regie.yaml settles
+	setup     File   // what regie setup stored
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Provider, BaseURL, Model, Replay, Record, Config string
+	DataDir, Database, Provider, BaseURL, Model, Replay, Record, Config string
 }
 
-// Load gathers the settings. It returns CodeBadRequest for values that cannot be used; a missing model is no error here, see
-// RequireModel.
+// Variables are those of the environment that settings are read from.
+func Variables() []string {
+	return []string{
+		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG", "REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD", "REGIE_REPLAY",
+	}
+}
+
+// Load gathers the settings. It returns CodeBadRequest for values that cannot be used, with the data directory where that is known; a
+// missing model is no error here, see RequireModel.
 func Load(env func(string) string, flags Flags) (Config, error) {
 	c := Config{Origin: map[string]string{}}
 	pick := func(name, flag, flagName string, variables ...string) string {
@@ -57,6 +72,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 		return ""
 	}
 	c.DataDir = pick("data_dir", flags.DataDir, "--data-dir", "REGIE_DATA_DIR")
+	c.Database = pick("database", flags.Database, "--database", "REGIE_DATABASE")
 	c.Language = pick("language", "", "", "REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 	c.Provider = pick("provider", flags.Provider, "--provider", "REGIE_PROVIDER")
 	c.BaseURL = pick("base_url", flags.BaseURL, "--base-url", "REGIE_BASE_URL")
@@ -64,17 +80,28 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
+	// Before the files: who looks for what is wrong with them wants to know where the data is.
+	if err := c.completeDataDir(env); err != nil {
+		return c, err
+	}
 	if err := c.loadFile(env, flags.Config); err != nil {
 		return c, err
 	}
-	if err := c.complete(env); err != nil {
+	if err := c.placeDatabase(env); err != nil {
 		return c, err
 	}
-	return c, nil
+	if err := c.collect(env); err != nil {
+		return c, err
+	}
+	if err := c.choose(env); err != nil {
+		return c, err
+	}
+	_, err := c.Fallbacks(mainAgent)
+	return c, err
 }
 
-// complete fills in what follows from the rest.
-func (c *Config) complete(env func(string) string) error {
+// completeDataDir makes the data directory's path whole.
+func (c *Config) completeDataDir(env func(string) string) error {
 	if c.DataDir == "" {
 		dir, err := defaultDataDir(env)
 		if err != nil {
@@ -87,47 +114,101 @@ func (c *Config) complete(env func(string) string) error {
 		return regie.Errorf(regie.CodeBadRequest, "the data directory %s cannot be used: %v", c.DataDir, err)
 	}
 	c.DataDir = dir
-	key := env("OPENAI_API_KEY")
+	return nil
+}
+
+// choose settles which provider answers: what flags and variables name, else what the files name, else the only one that is configured.
+// None is chosen where there are several, or none.
+func (c *Config) choose(env func(string) string) error {
 	if c.Provider == "" {
 		switch {
 		case c.Replay != "":
 			c.Provider, c.Origin["provider"] = ProviderReplay, c.Origin["replay"]
 		case c.BaseURL != "":
 			c.Provider, c.Origin["provider"] = ProviderOpenAI, c.Origin["base_url"]
-		case key != "":
-			c.Provider, c.Origin["provider"] = ProviderOpenAI, "OPENAI_API_KEY"
+		case c.File.Agents[mainAgent].Provider != "":
+			c.Provider, c.Origin["provider"] = c.File.Agents[mainAgent].Provider, c.Origin["file"]
+		case c.setup.Agents[mainAgent].Provider != "":
+			c.Provider, c.Origin["provider"] = c.setup.Agents[mainAgent].Provider, c.Origin["setup"]
 		}
 	}
+	c.nameModel()
 	switch c.Provider {
-	case ProviderOpenAI:
-		return c.completeOpenAI(key)
+	case "":
+		return nil
 	case ProviderDemo, ProviderReplay:
-		if c.Model == "" {
+		if c.Model == "" || c.Provider == ProviderDemo && c.Origin["model"] == c.Origin["setup"] {
 			c.Model, c.Origin["model"] = c.Provider, "default"
 		}
 		if c.Provider == ProviderReplay && c.Replay == "" {
 			return regie.Errorf(regie.CodeBadRequest, "the provider replay needs a recording: name it with --replay FILE")
 		}
-	case "":
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use openai, demo or replay", c.Provider, c.Origin["provider"])
+		return nil
 	}
-	return nil
+	return c.completeChosen(env)
 }
 
-func (c *Config) completeOpenAI(key string) error {
+// nameModel takes the model that the file names which names the provider; one that stands alone there belongs to whatever is chosen.
+func (c *Config) nameModel() {
+	for _, from := range []struct {
+		agent  Agent
+		origin string
+	}{{c.File.Agents[mainAgent], "file"}, {c.setup.Agents[mainAgent], "setup"}} {
+		if c.Model == "" && from.agent.Model != "" && (from.agent.Provider == "" || from.agent.Provider == c.Provider) {
+			c.Model, c.Origin["model"] = from.agent.Model, c.Origin[from.origin]
+		}
+	}
+}
+
+// completeChosen gives the chosen provider its address, key and model.
+func (c *Config) completeChosen(env func(string) string) error {
+	p, configured := c.Providers[c.Provider]
+	if !configured {
+		if vendors[c.Provider].kind == "" {
+			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s", c.Provider, c.Origin["provider"],
+				strings.Join(append(c.ProviderNames(), ProviderOpenAI, ProviderAnthropic, ProviderGemini, ProviderOllama, ProviderDemo, ProviderReplay), ", "))
+		}
+		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
+		if c.BaseURL == "" && c.Provider == ProviderOllama {
+			p.BaseURL, p.Origin["base_url"] = OllamaAddress(env)
+		}
+		if err := p.complete(env, c.Origin["base_url"]); err != nil {
+			return err
+		}
+		c.Providers[c.Provider] = p
+	}
 	if c.BaseURL == "" {
-		c.BaseURL, c.Origin["base_url"] = "https://api.openai.com/v1", "default"
+		c.BaseURL, c.Origin["base_url"] = p.BaseURL, p.Origin["base_url"]
 	}
-	// A key found by itself is only ever sent to the vendor that it belongs to.
-	if c.APIKey == "" && c.Origin["base_url"] == "default" {
-		c.APIKey, c.Origin["api_key"] = key, "OPENAI_API_KEY"
+	// A key found by itself, or configured for an address, is only ever sent there.
+	if c.APIKey == "" && c.BaseURL == p.BaseURL {
+		c.APIKey, c.Origin["api_key"] = p.APIKey, p.Origin["api_key"]
 	}
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return regie.Errorf(regie.CodeBadRequest, "the address %q (from %s) is not a server's: write it like http://127.0.0.1:8000/v1", c.BaseURL, c.Origin["base_url"])
+	c.resolveModel()
+	return checkAddress(c.BaseURL, c.Origin["base_url"])
+}
+
+// OllamaAddress is where Ollama is looked for, and where that was said: its own variable OLLAMA_HOST, or its usual place.
+func OllamaAddress(env func(string) string) (address, origin string) {
+	host := strings.TrimRight(strings.TrimSpace(env("OLLAMA_HOST")), "/")
+	if host == "" {
+		return vendors[ProviderOllama].address, "default"
 	}
-	return nil
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	u, err := url.Parse(host)
+	if err != nil || u.Hostname() == "" && u.Port() == "" {
+		return vendors[ProviderOllama].address, "default"
+	}
+	name, port := u.Hostname(), u.Port()
+	if name == "" || name == "0.0.0.0" || name == "::" { // where it listens, not where it is reached
+		name = "127.0.0.1"
+	}
+	if port == "" {
+		port = "11434"
+	}
+	return u.Scheme + "://" + net.JoinHostPort(name, port), "OLLAMA_HOST"
 }
 
 func defaultDataDir(env func(string) string) (string, error) {
@@ -144,21 +225,31 @@ func defaultDataDir(env func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "regie"), nil
 }
 
-// RequireModel returns CodeNoModel where no model can answer, with where it was looked for (spec 10.1).
+// RequireModel returns CodeNoModel where no model can answer, in a sentence; what was looked for is the surface's to show (spec 10.1).
 func (c *Config) RequireModel() error {
 	switch {
 	case c.Provider == "":
-		return regie.Errorf(regie.CodeNoModel, "no model is configured: neither OPENAI_API_KEY nor REGIE_BASE_URL nor REGIE_PROVIDER is set. Set REGIE_BASE_URL and REGIE_MODEL for a local server, or try --provider demo, which needs no key")
+		return regie.Errorf(regie.CodeNoModel, "no model is chosen: regie setup chooses one, and --provider demo needs none")
 	case c.Model == "":
 		return regie.Errorf(regie.CodeNoModel, "the server %s is configured (from %s), but no model: name one with REGIE_MODEL or --model", c.BaseURL, c.Origin["base_url"])
 	}
 	return nil
 }
 
-// Fingerprint tells settings of a provider from others without showing them: an engine that was started with other ones must not
+// Fingerprint is FingerprintOf the chosen provider.
+func (c *Config) Fingerprint() regie.Hash { return c.FingerprintOf(c.Provider) }
+
+// FingerprintOf tells settings of a provider from others without showing them: an engine that was started with other ones must not
 // answer in their place.
-func (c *Config) Fingerprint() regie.Hash {
-	parts := []string{c.Provider, c.BaseURL, c.APIKey, c.Replay, c.Record}
+func (c *Config) FingerprintOf(name string) regie.Hash {
+	p, _ := c.Named(name)
+	parts := []string{name, p.BaseURL, p.APIKey, c.Replay, c.Record}
+	if p.Type != name && p.Type != "" {
+		parts = append(parts, p.Type)
+	}
+	if p.API != "" {
+		parts = append(parts, "api", p.API)
+	}
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }
 

@@ -21,8 +21,11 @@ func TestLoad(t *testing.T) {
 		noModel  bool
 	}{
 		"nothing":                         {noModel: true},
-		"a key alone":                     {env: map[string]string{"OPENAI_API_KEY": "k"}, provider: "openai", key: "k", origin: "OPENAI_API_KEY", noModel: true},
-		"a key and a model":               {env: map[string]string{"OPENAI_API_KEY": "k", "REGIE_MODEL": "m"}, provider: "openai", model: "m", key: "k", origin: "OPENAI_API_KEY"},
+		"a key alone is no choice yet":    {env: map[string]string{"OPENAI_API_KEY": "k"}, noModel: true},
+		"a key and its name":              {env: map[string]string{"OPENAI_API_KEY": "k", "REGIE_PROVIDER": "openai"}, provider: "openai", model: "gpt-5.4", key: "k", origin: "REGIE_PROVIDER"},
+		"a size of model":                 {env: map[string]string{"ANTHROPIC_API_KEY": "k", "REGIE_PROVIDER": "anthropic", "REGIE_MODEL": "small"}, provider: "anthropic", model: "claude-haiku-5-5", key: "k", origin: "REGIE_PROVIDER"},
+		"a name that is no size":          {env: map[string]string{"ANTHROPIC_API_KEY": "k"}, flags: config.Flags{Provider: "anthropic", Model: "claude-x"}, provider: "anthropic", model: "claude-x", key: "k", origin: "--provider"},
+		"Ollama by its name":              {env: map[string]string{"OLLAMA_HOST": "0.0.0.0:1234", "REGIE_MODEL": "m"}, flags: config.Flags{Provider: "ollama"}, provider: "ollama", model: "m", origin: "--provider"},
 		"the key stays at its vendor":     {env: map[string]string{"OPENAI_API_KEY": "k", "REGIE_MODEL": "m", "REGIE_BASE_URL": "http://127.0.0.1:1/v1"}, provider: "openai", model: "m", origin: "REGIE_BASE_URL"},
 		"a key for a server":              {env: map[string]string{"REGIE_API_KEY": "k", "REGIE_MODEL": "m", "REGIE_BASE_URL": "http://h/v1"}, provider: "openai", model: "m", key: "k", origin: "REGIE_BASE_URL"},
 		"a flag wins":                     {env: map[string]string{"REGIE_PROVIDER": "openai"}, flags: config.Flags{Provider: "demo"}, provider: "demo", model: "demo", origin: "--provider"},

@@ -3,11 +3,14 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +25,13 @@ const maxFile = 1 << 20
 type File struct {
 	Approvals  Approvals            `yaml:"approvals"`
 	Automation Automation           `yaml:"automation"`
+	Database   string               `yaml:"database"`
+	Budget     Budget               `yaml:"budget"`
+	Limits     Limits               `yaml:"limits"`
+	Agents     map[string]Agent     `yaml:"agents"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
+	Providers  map[string]Provider  `yaml:"providers"`
+	Cache      Cache                `yaml:"cache"`
 }
 
 // Approvals are the app's word on what people are asked about (spec 4.4, 13).
@@ -39,6 +48,86 @@ type Approvals struct {
 type Automation struct {
 	// NetworkRetry is the first interval between tries of a model that cannot be reached; zero means 30 s (decision 42).
 	NetworkRetry time.Duration `yaml:"network_retry"`
+	// NetworkGiveUp is how long such a model is waited for before the session is paused (decision 42).
+	NetworkGiveUp Patience `yaml:"network_give_up"`
+}
+
+// Budget is how large a prompt may get (spec 3.4, 13), zero fields mean the defaults, and what model calls may cost (spec 3.2), where zero
+// bounds nothing.
+type Budget struct {
+	// ContextTokens is what a prompt should not pass: above it older messages are summarised.
+	ContextTokens int `yaml:"context_tokens"`
+	// MaxContextMessages is how many messages of a thread a prompt shows at most; zero does not bound them (decision 39).
+	MaxContextMessages int `yaml:"max_context_messages"`
+	// ModelWindow is what the model can read and write together, where its server does not say it.
+	ModelWindow int `yaml:"model_window"`
+	// What one run, one session, a workspace in a day and all workspaces in a day may cost.
+	USDPerRound     Cap `yaml:"usd_per_round"`
+	USDPerSession   Cap `yaml:"usd_per_session"`
+	USDPerWorkspace Cap `yaml:"usd_per_workspace_day"`
+	USDPerDay       Cap `yaml:"usd_per_day"`
+}
+
+// Limits are those of spec 3.2 by the type of a session, under the names of decision 52; what is left out is as by default.
+type Limits struct {
+	Chat       regie.Limits `yaml:"chat"`
+	Automation regie.Limits `yaml:"automation"`
+}
+
+// DialectAuto leaves the dialect to what the model can (spec 3.3).
+const DialectAuto = "auto"
+
+// mainAgent is the agent that there is.
+const mainAgent = "main"
+
+// Agent is what the file says of an agent (spec 13). More comes with the agents themselves.
+type Agent struct {
+	Provider string `yaml:"provider,omitempty"`
+	Model    string `yaml:"model,omitempty"` // a name, or one of the provider's models: small, medium, large
+	// Dialect is auto (also where it is empty), native or json (spec 3.3).
+	Dialect string `yaml:"dialect,omitempty"`
+	// Relaunch is chain (also where it is empty) or answer (spec 3.3).
+	Relaunch string `yaml:"relaunch,omitempty"`
+	// Instructions are the agent's own, said behind Regie's.
+	Instructions string `yaml:"instructions,omitempty"`
+	// PromptDegree is how much the agent is told of Regie, from 1, the essential, to 4; 0 is 2 (spec 6.1).
+	PromptDegree int `yaml:"prompt_degree,omitempty"`
+	// Language is the one in which the agent is told it: en or fr; empty is that of the program.
+	Language string `yaml:"language,omitempty"`
+	// AnswerCheck sends back once what a person should not get: raw JSON, an apology for what succeeded, an older answer (spec 6.2).
+	AnswerCheck bool `yaml:"answer_check,omitempty"`
+	// Fallback are the providers that go on where this one does not answer, in their order (spec 3.6): a name, or a name and a model as
+	// name/model.
+	Fallback []string `yaml:"fallback,omitempty"`
+	// Temperature is how freely the model chooses its words, from 0 to 2; where nothing is said its server decides.
+	Temperature *float64 `yaml:"temperature,omitempty"`
+	// Cache is auto (also where it is empty: on at temperature 0), on or off (spec 6.4).
+	Cache string `yaml:"cache,omitempty"`
+	// Limits go before those of the session's type.
+	Limits regie.Limits `yaml:"limits,omitempty"`
+	// ReasoningEffort is how hard its model thinks: one of regie.Efforts, or empty, which leaves it to the vendor.
+	ReasoningEffort string `yaml:"reasoning_effort,omitempty"`
+	// ParallelToolCalls says whether a reply may hold several calls; nil is true.
+	ParallelToolCalls *bool `yaml:"parallel_tool_calls,omitempty"`
+	// Budget goes before that of the file; of two caps the lower one holds.
+	Budget AgentBudget `yaml:"budget,omitempty"`
+}
+
+// Patience is a duration, or zero for the word never, which is also what is meant where nothing is said.
+type Patience time.Duration
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (p *Patience) UnmarshalYAML(node *yaml.Node) error {
+	if node.Value == "never" {
+		*p = 0
+		return nil
+	}
+	d, err := time.ParseDuration(node.Value)
+	if err != nil || d <= 0 {
+		return regie.Errorf(regie.CodeBadRequest, "line %d: %q is no time to wait: write never, or a duration such as 24h", node.Line, node.Value)
+	}
+	*p = Patience(d)
+	return nil
 }
 
 // MCPServer is an external server of tools (spec 13).
@@ -55,10 +144,15 @@ type MCPServer struct {
 	HeadersFrom map[string]string `yaml:"headers_from"`
 	TrustHints  bool              `yaml:"trust_hints"`
 	// Tools settles single tools, by the server's names for them.
-	Tools   map[string]MCPTool `yaml:"tools"`
-	Allow   []string           `yaml:"allow"`
-	Deny    []string           `yaml:"deny"`
-	Timeout time.Duration      `yaml:"timeout"`
+	Tools map[string]MCPTool `yaml:"tools"`
+	Allow []string           `yaml:"allow"`
+	Deny  []string           `yaml:"deny"`
+	// Timeout bounds a call; zero means a minute.
+	Timeout time.Duration `yaml:"timeout"`
+	// StartTimeout bounds the start of the server and the reading of its list; zero means 30 s.
+	StartTimeout time.Duration `yaml:"start_timeout"`
+	// Wait is how long a run that begins waits for the server while it is being started, from its start; zero means 5 s.
+	Wait time.Duration `yaml:"wait"`
 }
 
 // MCPTool is the operator's word about one tool of a server.
@@ -90,7 +184,7 @@ func parseFile(path string, data []byte) (File, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v", path, err)
+		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
 	}
 	var more any
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
@@ -101,13 +195,131 @@ func parseFile(path string, data []byte) (File, error) {
 	default:
 		return f, regie.Errorf(regie.CodeBadRequest, "approvals.require in %s is %q: use writes, all or none", path, f.Approvals.Require)
 	}
+	if err := zeroLimits(path, data); err != nil {
+		return f, err
+	}
+	if err := errors.Join(f.checkLoop(path), f.Cache.check(path)); err != nil {
+		return f, err
+	}
 	if f.Automation.NetworkRetry < 0 {
 		return f, regie.Errorf(regie.CodeBadRequest, "automation.network_retry in %s must be positive", path)
+	}
+	for name, p := range f.Providers {
+		switch {
+		case name == ProviderDemo || name == ProviderReplay || !providerName.MatchString(name):
+			return f, regie.Errorf(regie.CodeBadRequest, "%q in %s is no name for a provider: use small letters, digits, - and _, and not demo or replay", name, path)
+		case p.NumCtx < 0 || p.NumCtx > 0 && p.NumCtx < 1024:
+			return f, regie.Errorf(regie.CodeBadRequest, "providers.%s.num_ctx in %s must be at least 1024", name, path)
+		}
+		if err := checkPrices(path, name, p.Prices); err != nil {
+			return f, err
+		}
+	}
+	switch b := f.Budget; {
+	case b.ContextTokens != 0 && b.ContextTokens < 1000:
+		return f, regie.Errorf(regie.CodeBadRequest, "budget.context_tokens in %s must be at least 1000", path)
+	case b.ModelWindow != 0 && b.ModelWindow < 1000:
+		return f, regie.Errorf(regie.CodeBadRequest, "budget.model_window in %s must be at least 1000", path)
+	case b.MaxContextMessages != 0 && b.MaxContextMessages < 4:
+		return f, regie.Errorf(regie.CodeBadRequest, "budget.max_context_messages in %s must be at least 4, or 0 for no bound", path)
 	}
 	if f.Approvals.Expire < 0 {
 		return f, regie.Errorf(regie.CodeBadRequest, "approvals.expire in %s must be positive", path)
 	}
 	return f, nil
+}
+
+// checkLoop holds what is said of the loop to its words and bounds.
+func (f *File) checkLoop(path string) error {
+	if err := errors.Join(checkLimits(path, "limits.chat", f.Limits.Chat), checkLimits(path, "limits.automation", f.Limits.Automation)); err != nil {
+		return err
+	}
+	for name, agent := range f.Agents {
+		if name != mainAgent {
+			return regie.Errorf(regie.CodeBadRequest, "agents.%s in %s: there is no key %s here, only main", name, path, name)
+		}
+		at := "agents." + name
+		switch agent.Dialect {
+		case "", DialectAuto, string(regie.DialectNative), string(regie.DialectJSON):
+		default:
+			return regie.Errorf(regie.CodeBadRequest, "%s.dialect in %s is %q: use auto, native or json", at, path, agent.Dialect)
+		}
+		switch agent.Relaunch {
+		case "", "chain", "answer":
+		default:
+			return regie.Errorf(regie.CodeBadRequest, "%s.relaunch in %s is %q: use chain or answer", at, path, agent.Relaunch)
+		}
+		if err := agent.checkPrompt(path, at); err != nil {
+			return err
+		}
+		if agent.ReasoningEffort != "" && !slices.Contains(regie.Efforts(), agent.ReasoningEffort) {
+			return regie.Errorf(regie.CodeBadRequest, "%s.reasoning_effort in %s is %q: use %s", at, path, agent.ReasoningEffort, strings.Join(regie.Efforts(), ", "))
+		}
+		if err := errors.Join(checkLimits(path, at+".limits", agent.Limits), agent.checkCache(path, at)); err != nil {
+			return err
+		}
+		if n := agent.Budget.ContextTokens; n != 0 && n < 1000 {
+			return regie.Errorf(regie.CodeBadRequest, "%s.budget.context_tokens in %s must be at least 1000", at, path)
+		}
+	}
+	return nil
+}
+
+// maxInstructions bounds an agent's own instructions in bytes: they are part of every request.
+const maxInstructions = 64 << 10
+
+// checkPrompt holds what is said of level 1 to its words and bounds.
+func (a *Agent) checkPrompt(path, at string) error {
+	switch {
+	case a.PromptDegree < 0 || a.PromptDegree > 4:
+		return regie.Errorf(regie.CodeBadRequest, "%s.prompt_degree in %s is %d: use 1 (the essential) to 4 (everything)", at, path, a.PromptDegree)
+	case a.Language != "" && a.Language != "en" && a.Language != "fr":
+		return regie.Errorf(regie.CodeBadRequest, "%s.language in %s is %q: use en or fr", at, path, a.Language)
+	case len(a.Instructions) > maxInstructions:
+		return regie.Errorf(regie.CodeBadRequest, "%s.instructions in %s are longer than 64 KiB, and are part of every request: put what is for reading into files", at, path)
+	default:
+		return nil
+	}
+}
+
+// maxLimit bounds every limit: beyond it there is a slip of the pen, or no limit at all.
+const maxLimit = 1_000_000_000
+
+func checkLimits(path, at string, l regie.Limits) error {
+	for _, limit := range []int64{int64(l.Total), int64(l.Queries), int64(l.Retries), int64(l.FormatErrors), int64(l.CallsInReply), l.Tokens, l.Seconds} {
+		if limit < 0 || limit > maxLimit {
+			return regie.Errorf(regie.CodeBadRequest, "%s in %s holds %d: a limit is a whole number from 1 up", at, path, limit)
+		}
+	}
+	return nil
+}
+
+// zeroLimits refuses a limit that is written as 0: read into numbers it could not be told from one that was left out.
+func zeroLimits(path string, data []byte) error {
+	var written struct {
+		Limits map[string]map[string]any `yaml:"limits"`
+		Agents map[string]struct {
+			Limits map[string]any `yaml:"limits"`
+		} `yaml:"agents"`
+	}
+	if err := yaml.Unmarshal(data, &written); err != nil {
+		return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
+	}
+	sections := map[string]map[string]any{}
+	for kind, limits := range written.Limits {
+		sections["limits."+kind] = limits
+	}
+	for name, agent := range written.Agents {
+		sections["agents."+name+".limits"] = agent.Limits
+	}
+	for _, at := range slices.Sorted(maps.Keys(sections)) {
+		for _, key := range slices.Sorted(maps.Keys(sections[at])) {
+			if key != "max_context_messages" && fmt.Sprint(sections[at][key]) == "0" { // which bounds nothing by default
+				return regie.Errorf(regie.CodeBadRequest, "%s in %s holds %d: a limit is a whole number from 1 up", at+"."+key, path, 0)
+			}
+		}
+	}
+	return nil
 }
 
 // loadFile reads the one configuration file that holds: the named one, or the user's where it is there.
@@ -117,6 +329,9 @@ func (c *Config) loadFile(env func(string) string, flag string) error {
 		path = env("REGIE_CONFIG")
 	}
 	if path == "" {
+		if err := c.loadSetup(env); err != nil {
+			return err
+		}
 		path = userFile(env)
 		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -127,7 +342,23 @@ func (c *Config) loadFile(env func(string) string, flag string) error {
 		return err
 	}
 	c.Origin["file"] = path
+	for name, p := range c.File.Providers {
+		if p.APIKey != "" {
+			return regie.Errorf(regie.CodeBadRequest, "providers.%s in %s holds a key: name the variable that has it with api_key_env, or store it with regie setup", name, path)
+		}
+	}
 	return c.resolve(env)
+}
+
+// Paths are the files that settings are read from, whether or not they are there: the one that a person writes, and the private one of
+// regie setup, which does not count where the other is named; flag is what --config says. An empty path is none.
+func Paths(env func(string) string, flag string) (file, setup string) {
+	for _, named := range []string{flag, env("REGIE_CONFIG")} {
+		if named != "" {
+			return named, ""
+		}
+	}
+	return userFile(env), setupFile(env)
 }
 
 func userFile(env func(string) string) string {

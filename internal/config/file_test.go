@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,13 @@ approvals:
   require: all
   require_validation: true
   expire: 90m
+automation: {network_retry: 1m, network_give_up: 36h}
+budget: {context_tokens: 20000, max_context_messages: 30, model_window: 32768}
+limits:
+  chat: {max_autonomous_roundtrips: 30, max_data_query_iterations: 12, max_tokens: 200000, max_seconds: 900}
+  automation: {max_action_retries: 8, max_format_error_retries: 7, max_tool_calls: 20}
+agents:
+  main: {dialect: json, relaunch: answer, limits: {max_autonomous_roundtrips: 15}}
 mcp_servers:
   files2: {command: npx, args: ["-y", "server"], env: {A: b}, env_from: {TOKEN: MY_TOKEN}, dir: /tmp, deny: ["rm*"]}
   ledger:
@@ -22,6 +30,8 @@ mcp_servers:
     headers_from: {Authorization: LEDGER_KEY}
     trust_hints: true
     timeout: 20s
+    start_timeout: 2m
+    wait: 3s
     tools: {pay: {kind: action, class: keyed}}
 `
 
@@ -47,8 +57,22 @@ func TestFile(t *testing.T) {
 	}
 	ledger, files := c.File.MCPServers["ledger"], c.File.MCPServers["files2"]
 	if c.File.Approvals != (Approvals{Require: "all", RequireValidation: true, Expire: 90 * time.Minute}) || !ledger.TrustHints ||
-		ledger.Headers["Authorization"] != "k" || files.Env["TOKEN"] != "t" || files.Env["A"] != "b" || ledger.Tools["pay"].Class != "keyed" || ledger.Timeout != 20*time.Second {
+		ledger.Headers["Authorization"] != "k" || files.Env["TOKEN"] != "t" || files.Env["A"] != "b" || ledger.Tools["pay"].Class != "keyed" || ledger.Timeout != 20*time.Second ||
+		ledger.StartTimeout != 2*time.Minute || ledger.Wait != 3*time.Second {
 		t.Errorf("read %+v", c.File)
+	}
+	if c.File.Automation != (Automation{NetworkRetry: time.Minute, NetworkGiveUp: Patience(36 * time.Hour)}) {
+		t.Errorf("read %+v", c.File.Automation)
+	}
+	if c.File.Budget != (Budget{ContextTokens: 20_000, MaxContextMessages: 30, ModelWindow: 32_768}) {
+		t.Errorf("read %+v", c.File.Budget)
+	}
+	wanted := Limits{
+		Chat:       regie.Limits{Total: 30, Queries: 12, Tokens: 200_000, Seconds: 900},
+		Automation: regie.Limits{Retries: 8, FormatErrors: 7, CallsInReply: 20},
+	}
+	if c.File.Limits != wanted || !reflect.DeepEqual(c.File.Agents["main"], Agent{Dialect: "json", Relaunch: "answer", Limits: regie.Limits{Total: 15}}) {
+		t.Errorf("read %+v, %+v", c.File.Limits, c.File.Agents)
 	}
 	if names := c.File.MCPNames(); len(names) != 2 || names[0] != "files2" {
 		t.Errorf("names %v", names)
@@ -56,6 +80,9 @@ func TestFile(t *testing.T) {
 	other, err := load(t, strings.Replace(whole, "keyed", "once", 1), env)
 	if err != nil || other.Fingerprint() != c.Fingerprint() {
 		t.Errorf("another file pins runs that wait (%v)", err)
+	}
+	if patient, err := load(t, "automation: {network_give_up: never}", nil); err != nil || patient.File.Automation.NetworkGiveUp != 0 {
+		t.Errorf("never is %v, %v", patient.File.Automation.NetworkGiveUp, err)
 	}
 	if empty, err := load(t, "", nil); err != nil || len(empty.File.MCPServers) != 0 {
 		t.Errorf("an empty file: %+v, %v", empty.File, err)
@@ -68,13 +95,31 @@ func TestFileRefuses(t *testing.T) {
 		"unknown key":      {"aprovals: {}", "line 1"},
 		"unknown below":    {"approvals:\n  requires: all", "line 2"},
 		"twice":            {"approvals: {}\napprovals: {}", "already defined"},
-		"wrong type":       {"mcp_servers: [a]", "line 1"},
+		"wrong type":       {"mcp_servers: [a]", "line 1: a list stands where keys with values"},
+		"no number":        {"limits:\n  chat: {max_tool_calls: lots}", "line 2: lots stands where a whole number belongs"},
+		"no keys":          {"hello", "line 1: hello stands where keys with values"},
 		"two documents":    {"approvals: {}\n---\napprovals: {}", "more than one"},
 		"unknown word":     {"approvals: {require: sometimes}", "use writes, all or none"},
 		"negative":         {"approvals: {expire: -1h}", "positive"},
 		"negative retry":   {"automation: {network_retry: -1s}", "positive"},
+		"no patience":      {"automation:\n  network_give_up: soon", "line 2"},
+		"less than none":   {"automation: {network_give_up: -1h}", "write never"},
+		"a tiny budget":    {"budget: {context_tokens: 10}", "at least 1000"},
+		"a tiny window":    {"budget: {model_window: -4}", "at least 1000"},
+		"too few messages": {"budget: {max_context_messages: 2}", "at least 4"},
 		"no YAML":          {"\tx", "does not fit"},
 		"missing variable": {"mcp_servers: {a: {command: x, env_from: {K: NOT_THERE}}}", "NOT_THERE"},
+		"unknown dialect":  {"agents: {main: {dialect: xml}}", "use auto, native or json"},
+		"unknown relaunch": {"agents: {main: {relaunch: stop}}", "use chain or answer"},
+		"no such degree":   {"agents: {main: {prompt_degree: 5}}", "use 1"},
+		"a degree below":   {"agents: {main: {prompt_degree: -1}}", "use 1"},
+		"unknown language": {"agents: {main: {language: de}}", "use en or fr"},
+		"a novel":          {"agents: {main: {instructions: " + strings.Repeat("x", 65<<10) + "}}", "longer than 64 KiB"},
+		"a limit of none":  {"limits: {chat: {max_action_retries: 0}}", "limits.chat.max_action_retries"},
+		"an agent's":       {"agents: {main: {limits: {max_tokens: 0}}}", "agents.main.limits.max_tokens"},
+		"a limit below":    {"limits: {chat: {max_action_retries: -1}}", "limits.chat"},
+		"a limit beyond":   {"agents: {main: {limits: {max_tokens: 99999999999}}}", "agents.main.limits"},
+		"unknown limit":    {"limits:\n  chat: {max_replies: 3}", "line 2"},
 		"too large":        {strings.Repeat("#", maxFile+1), "more than"},
 	} {
 		if _, err := load(t, c.content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), c.says) {

@@ -12,12 +12,13 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // TestMain makes this binary the child where the harness asks for it.
 func TestMain(m *testing.M) {
-	task := map[string]func(context.Context) error{"person": child, "open": opener}[os.Getenv("REGIE_CRASH_CHILD")]
+	task := map[string]func(context.Context) error{"person": child, "open": opener, "node": node}[os.Getenv("REGIE_CRASH_CHILD")]
 	if task == nil {
 		os.Exit(m.Run())
 	}
@@ -42,6 +43,7 @@ func child(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	capped(&settings)
 	tools, err := tools(os.Getenv("REGIE_CRASH_LEDGER"))
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func child(ctx context.Context) error {
 	}
 	plan := planOf(seed)
 	if os.Getenv("REGIE_CRASH_SECOND") != "" {
-		plan.word = "" // one of them is enough to say it
+		plan.word, plan.undos = "", 0 // one of them is enough to say it
 	}
 	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
 	if err != nil {
@@ -71,6 +73,15 @@ func child(ctx context.Context) error {
 		return err
 	}
 	return conn.Close()
+}
+
+// capped has models cost something, and what they may cost bounded, far away: each call is reserved, and none is refused.
+func capped(settings *config.Config) {
+	dollar, ten := config.Dollars(price.Million), config.Dollars(10*price.Million)
+	p := settings.Providers[settings.Provider]
+	p.Prices = map[string]config.Rates{config.AnyModel: {Input: &dollar, Output: &ten}}
+	settings.Providers[settings.Provider] = p
+	settings.File.Budget.USDPerSession, settings.File.Budget.USDPerDay = 100_000*price.Million, 900_000*price.Million
 }
 
 // opener only opens the store, which migrates it.

@@ -13,14 +13,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/invariant"
+	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 // sessionsPerStore is how many runs share one data directory before a new one is made.
@@ -31,6 +36,7 @@ type harness struct {
 	world  *world
 	random *rand.Rand
 	bug    string
+	only   string // the one kind of scenarios; empty: all
 	first  uint64
 	next   uint64 // seed of the next session
 	last   string // where the last process died
@@ -39,14 +45,17 @@ type harness struct {
 	at     map[string]int // kills by place
 	seen   map[string]int // what became of calls, rounds and messages
 	dir    string         // of the present store
-	inDir  int
-	acked  int64
-	power  *outage // nil: only processes die
+	// database is the URL of the present store where that is not in dir.
+	database string
+	inDir    int
+	acked    int64
+	power    *outage // nil: only processes die
+	fleet    *fleet  // nil: one engine at a time
 }
 
 func newHarness(t *testing.T, bug string) *harness {
 	t.Helper()
-	h := &harness{t: t, world: newWorld(t), bug: bug, first: *seed, at: map[string]int{}, seen: map[string]int{}, inDir: sessionsPerStore}
+	h := &harness{t: t, world: newWorld(t), bug: bug, only: *only, first: *seed, at: map[string]int{}, seen: map[string]int{}, inDir: sessionsPerStore}
 	if h.first == 0 {
 		h.first = uint64(time.Now().UnixNano()) % 1_000_000_000
 	}
@@ -69,6 +78,9 @@ func (h *harness) session() {
 	h.inDir++
 	h.runs++
 	p := planOf(h.next)
+	for ; slices.Contains(kinds, h.only) && p.kind != h.only; p = planOf(h.next) {
+		h.next++
+	}
 	h.next++
 	session := regie.NewID()
 	h.acked = 0
@@ -76,6 +88,9 @@ func (h *harness) session() {
 		h.powerOn()
 		died = h.life(session, p, deaths < 3) // more would end the run for NO_PROGRESS
 		h.powerOff(died)
+		if died && p.undos > 0 {
+			h.between(session, p)
+		}
 	}
 	h.check(session, p)
 }
@@ -113,6 +128,16 @@ func special(p plan) (points []string) {
 	switch p.kind {
 	case "stopped", "busy":
 		points = append(points, fault.StopBefore, fault.StopAfter, fault.WithdrawBefore)
+	case "named":
+		points = append(points, fault.EnrichBefore, fault.EnrichAfter, fault.EnrichBefore, fault.EnrichAfter)
+	case "json":
+		points = append(points, fault.FormatBefore, fault.FormatAfter, fault.FormatBefore, fault.FormatAfter)
+	case "automation":
+		points = append(points, fault.NudgeBefore, fault.NudgeAfter, fault.CloseBefore, fault.NudgeBefore, fault.NudgeAfter, fault.CloseBefore)
+	case "long":
+		points = append(points, fault.SummaryBefore, fault.SummaryBegun, fault.CompactBefore, fault.CompactAfter)
+	case "undone":
+		points = append(points, fault.UndoBefore, fault.UndoBegun, fault.UndoFile, fault.UndoFile, fault.UndoFiles, fault.UndoAfter)
 	case "paused":
 		points = append(points, fault.StopBefore, fault.StopAfter, fault.ResumeAfter, fault.ResumeAfter)
 	case "late":
@@ -126,8 +151,11 @@ func (h *harness) newStore() {
 	if err := os.MkdirAll(filepath.Join(h.dir, "work"), 0o755); err != nil {
 		h.t.Fatal(err)
 	}
-	// The file is made here, so that the ledger can look into it from the first effect on.
-	s, err := sqlite.Open(context.Background(), sqlite.Config{Dir: filepath.Join(h.dir, "data")})
+	if *onPostgres {
+		h.database = storetest.Postgres(h.t)
+	}
+	// The store is made here, so that the ledger can look into it from the first effect on.
+	s, err := h.open(context.Background())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -141,9 +169,41 @@ func (h *harness) newStore() {
 	h.inDir = 0
 }
 
+// open opens the present store as a process of its own would.
+func (h *harness) open(ctx context.Context) (*sqlite.Store, error) {
+	if h.database == "" {
+		return sqlite.Open(ctx, sqlite.Config{Dir: filepath.Join(h.dir, "data")})
+	}
+	settings, err := config.Load(h.settings, config.Flags{})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(settings.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Config{URL: h.database, Dir: settings.DataDir})
+}
+
+// settings is where the children's store is.
+func (h *harness) settings(name string) string {
+	return map[string]string{"HOME": h.dir, "REGIE_DATA_DIR": filepath.Join(h.dir, "data"), "REGIE_DATABASE": h.database}[name]
+}
+
+// view is the store's database, looked into from outside.
+type view interface {
+	invariant.Rows
+	Close() error
+}
+
 // lookAt opens the present store for the world to look into, from outside.
 func (h *harness) lookAt() {
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, "data", sqlite.FileName)+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	var db view
+	var err error
+	if h.database != "" {
+		db, err = postgres.Look(h.database)
+	} else {
+		db, err = sql.Open("sqlite", "file:"+filepath.Join(h.dir, "data", sqlite.FileName)+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -164,6 +224,22 @@ func (h *harness) closeView() {
 	h.world.db = nil
 }
 
+// root is the workspace that a session has for itself; empty: all have one.
+func (h *harness) root(seed uint64) string {
+	if h.fleet == nil {
+		return ""
+	}
+	return filepath.Join(h.dir, "work", fmt.Sprintf("r%d", seed))
+}
+
+// work is the directory that a session works in.
+func (h *harness) work(seed uint64) string {
+	if root := h.root(seed); root != "" {
+		return root
+	}
+	return filepath.Join(h.dir, "work")
+}
+
 func (h *harness) journal(p plan) string {
 	return filepath.Join(h.dir, fmt.Sprintf("person-%d.jsonl", p.seed))
 }
@@ -177,10 +253,13 @@ type process struct {
 }
 
 func (h *harness) start(ctx context.Context, session regie.ID, p plan, point string, more ...string) *process {
+	if _, err := os.Stat(h.journal(p)); err != nil { // nothing of it has begun
+		h.furnish(p.seed)
+	}
 	child := &process{Cmd: exec.CommandContext(ctx, os.Args[0]), point: point}
 	child.Env = append(child.Env, more...)
 	child.Env = append(child.Env,
-		"REGIE_CRASH_CHILD=person", "HOME="+h.dir, "REGIE_DATA_DIR="+filepath.Join(h.dir, "data"), "REGIE_BASE_URL="+h.world.model.URL+"/v1",
+		"REGIE_CRASH_CHILD=person", "REGIE_DATABASE="+h.database, "HOME="+h.dir, "REGIE_DATA_DIR="+filepath.Join(h.dir, "data"), "REGIE_BASE_URL="+h.world.model.URL+"/v1",
 		"REGIE_MODEL=scripted", "REGIE_CRASH_LEDGER="+h.world.ledger.URL, "REGIE_CRASH_SESSION="+session.String(), "REGIE_CRASH_JOURNAL="+h.journal(p),
 		"REGIE_CRASH_ROOT="+filepath.Join(h.dir, "work"), fmt.Sprintf("REGIE_CRASH_SEED=%d", p.seed), "REGIE_FAULT="+point, "REGIE_BUG="+h.bug,
 	)

@@ -11,42 +11,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/invariant"
 )
 
-// The stages of an entry.
-const (
-	sent    = "sent"
-	acked   = "acked"
-	refused = "refused"
-)
-
-// entry is something that the person said, or heard in return. Exactly one of what follows At is set.
-type entry struct {
-	Key    string                  `json:"key"` // the request's own id
-	Stage  string                  `json:"stage"`
-	Code   regie.Code              `json:"code,omitempty"` // why it was refused
-	PID    int                     `json:"pid"`
-	At     time.Time               `json:"at"`
-	Decide *dispatch.DecideRequest `json:"decide,omitempty"`
-	Answer *dispatch.AnswerRequest `json:"answer,omitempty"`
-	Note   *dispatch.Run           `json:"note,omitempty"` // what was answered
-	Word   *word                   `json:"word,omitempty"`
-}
-
-// word is a stopping word, or "RESUME".
-type word struct {
-	Word  regie.StopRequest `json:"word"`
-	Round regie.ID          `json:"round"`
-}
-
-const resume regie.StopRequest = "RESUME"
-
-// journal is what the person remembers over the deaths of their processes. Each entry is one write, so that two processes can share it.
+// journal is what the person remembers over the deaths of their processes. Each entry is one write, so that two processes can share it. A
+// death can cut a write between two pages of the file: such an entry ends at the line feed with which the next one begins, and was never
+// written. What it would have said is said after it, so it was not said either; what was heard and is not there is heard again.
 type journal struct {
 	file    *os.File
-	earlier []entry
+	earlier []invariant.Entry
 }
 
 func openJournal(path string) (*journal, error) {
@@ -58,29 +31,28 @@ func openJournal(path string) (*journal, error) {
 	return &journal{file: file, earlier: earlier}, err
 }
 
-func (j *journal) write(e entry) error {
-	e.At, e.PID = time.Now(), os.Getpid()
+func (j *journal) write(e invariant.Entry) error {
+	e.At, e.Holder = time.Now(), os.Getpid()
 	line, err := json.Marshal(e)
 	if err == nil {
-		_, err = j.file.Write(append(line, '\n'))
+		_, err = j.file.Write(append(append([]byte{'\n'}, line...), '\n'))
 	}
 	return err
 }
 
-func readJournal(path string) ([]entry, error) {
+func readJournal(path string) ([]invariant.Entry, error) {
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var out []entry
+	var out []invariant.Entry
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, err
+		var e invariant.Entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			out = append(out, e)
 		}
-		out = append(out, e)
 	}
 	return out, lines.Err()
 }

@@ -12,20 +12,34 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/invariant"
 	"github.com/regie-run/regie/internal/store"
 )
 
-const (
-	lookAgain = 20 * time.Millisecond // between two looks where no event wakes the person
-	patience  = 20 * time.Second      // after which a session that does not end is stuck
-)
+const lookAgain = 20 * time.Millisecond // between two looks where no event wakes the person
+
+// control is what a person needs of an engine: an app.Conn, or several engines at once.
+type control interface {
+	Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
+	Interrupt(ctx context.Context, round regie.ID) error
+	Pause(ctx context.Context, round regie.ID) error
+	Resume(ctx context.Context, round regie.ID) error
+	Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error)
+	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
+	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
+	Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error)
+	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
+}
 
 // person follows the plan of one session in one process. What an earlier process said is said again first, as a client does that
 // does not know whether it was heard.
 type person struct {
-	conn     *app.Conn
+	conn     control
 	plan     plan
 	session  regie.ID
 	root     string
@@ -35,6 +49,11 @@ type person struct {
 	done     map[string]bool // words that need not be said again
 	paused   regie.ID        // the round that is to be resumed
 	resumeAt time.Time
+	undone   regie.ID // the last undo
+	heard    func(seq int64)
+	patience time.Duration // after which a session that does not end is stuck
+	// many says that there are several engines: a word that was given up by one that stood still may be obeyed behind the next one.
+	many bool
 
 	mu    sync.Mutex
 	seq   int64
@@ -42,20 +61,22 @@ type person struct {
 	rang  chan struct{}
 }
 
-func newPerson(conn *app.Conn, p plan, session regie.ID, root string, settings config.Config, told *journal) *person {
+func newPerson(conn control, p plan, session regie.ID, root string, settings config.Config, told *journal) *person {
 	return &person{
 		conn: conn, plan: p, session: session, root: root, settings: settings, told: told, said: map[string]bool{}, done: map[string]bool{},
-		rang: make(chan struct{}, 1),
+		rang: make(chan struct{}, 1), patience: 20 * time.Second, heard: func(seq int64) { fmt.Printf("ack %d\n", seq) },
 	}
 }
 
 // live does all of the plan.
 func (p *person) live(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	first, err := p.submit(ctx, "only", firstText(p.plan.seed), "")
 	if err != nil {
 		return err
 	}
-	fmt.Printf("ack %d\n", first.Seq)
+	p.heard(first.Seq)
 	followed := make(chan error, 1)
 	go func() { followed <- p.conn.Events(ctx, p.session, 0, p.hear) }()
 	if err := p.repeat(ctx); err != nil {
@@ -72,7 +93,7 @@ func (p *person) live(ctx context.Context) error {
 		case err := <-followed:
 			return err
 		}
-		if time.Since(started) > patience {
+		if time.Since(started) > p.patience {
 			return p.stuck(ctx)
 		}
 	}
@@ -83,7 +104,7 @@ func (p *person) hear(item dispatch.Item) error {
 	if item.Event == nil {
 		return nil
 	}
-	fmt.Printf("ack %d\n", item.Event.Seq)
+	p.heard(item.Event.Seq)
 	var body struct {
 		RoundID regie.ID         `json:"round_id"`
 		State   regie.RoundState `json:"state"`
@@ -111,34 +132,34 @@ func (p *person) at() (int64, regie.ID) {
 }
 
 // say sends a request under its key and keeps what became of it. A refusal that another one's word explains is no error.
-func (p *person) say(e entry, send func(*entry) error) (accepted bool, err error) {
-	p.said[e.Key], e.Stage = true, sent
+func (p *person) say(e invariant.Entry, send func(*invariant.Entry) error) (accepted bool, err error) {
+	p.said[e.Key], e.Stage = true, invariant.Sent
 	if err := p.told.write(e); err != nil {
 		return false, err
 	}
 	err = send(&e)
-	e.Stage, e.Code = acked, regie.CodeOf(err)
+	e.Stage, e.Code = invariant.Acked, regie.CodeOf(err)
 	if err != nil {
-		e.Stage = refused
+		e.Stage, e.Why = invariant.Refused, err.Error()
 	}
 	if err := p.told.write(e); err != nil {
 		return false, err
 	}
-	if err != nil && e.Code != regie.CodeConflict && e.Code != regie.CodeExpired {
+	if err != nil && e.Code != regie.CodeConflict && e.Code != regie.CodeExpired && (e.Undo == nil || e.Code != regie.CodeNotFound) {
 		return false, fmt.Errorf("%s: %w", e.Key, err)
 	}
 	return err == nil, nil
 }
 
 func (p *person) decide(ctx context.Context, in dispatch.DecideRequest) (bool, error) {
-	return p.say(entry{Key: in.Request, Decide: &in}, func(*entry) error {
+	return p.say(invariant.Entry{Key: in.Request, Decide: &in}, func(*invariant.Entry) error {
 		_, err := p.conn.Decide(ctx, in)
 		return err
 	})
 }
 
 func (p *person) answer(ctx context.Context, in dispatch.AnswerRequest) error {
-	_, err := p.say(entry{Key: in.Request, Answer: &in}, func(*entry) error {
+	_, err := p.say(invariant.Entry{Key: in.Request, Answer: &in}, func(*invariant.Entry) error {
 		_, err := p.conn.Answer(ctx, in)
 		return err
 	})
@@ -146,11 +167,16 @@ func (p *person) answer(ctx context.Context, in dispatch.AnswerRequest) error {
 }
 
 func (p *person) submit(ctx context.Context, id, text string, when store.WhenBusy) (run dispatch.Run, err error) {
-	_, err = p.say(entry{Key: id}, func(e *entry) error {
-		run, err = p.conn.Submit(ctx, dispatch.RunRequest{
+	_, err = p.say(invariant.Entry{Key: id}, func(e *invariant.Entry) error {
+		in := dispatch.RunRequest{
 			ClientID: id, SessionID: p.session, Root: p.root, FoundBy: "directory", Text: text, Agent: "main", Provider: p.settings.Provider,
-			Model: p.settings.Model, Policy: p.plan.policy, WhenBusy: when,
-		})
+			Model: p.settings.Model, Policy: p.plan.policy, WhenBusy: when, Dialect: p.plan.dialect, Type: p.plan.session,
+			Limits: regie.Limits{ContextTokens: p.plan.budget},
+		}
+		if in.Segments = chat.Mentions(text, app.Look(p.root)); in.Segments != nil {
+			in.Text = ""
+		}
+		run, err = p.conn.Submit(ctx, in)
 		e.Note = &run
 		return err
 	})
@@ -163,15 +189,17 @@ func (p *person) repeat(ctx context.Context) error {
 		var err error
 		switch {
 		case e.Word != nil:
-			p.done[string(e.Word.Word)] = p.done[string(e.Word.Word)] || e.Stage == acked
+			p.done[string(e.Word.Word)] = p.done[string(e.Word.Word)] || e.Stage == invariant.Acked
 			if e.Word.Word == regie.StopPause { // it may have been heard
-				p.paused, p.done[string(resume)] = e.Word.Round, false
+				p.paused, p.done[string(invariant.Resume)] = e.Word.Round, false
 			}
 		case p.said[e.Key]:
 		case e.Decide != nil:
 			_, err = p.decide(ctx, *e.Decide)
 		case e.Answer != nil:
 			err = p.answer(ctx, *e.Answer)
+		case e.Undo != nil:
+			_, err = p.sayUndo(ctx, e.Key, *e.Undo)
 		}
 		if err != nil {
 			return err
@@ -198,6 +226,9 @@ func (p *person) step(ctx context.Context) (over bool, err error) {
 	if busy, err := p.speak(ctx, seq, round); busy || err != nil {
 		return false, err
 	}
+	if idle && p.plan.undos > 0 {
+		return p.undo(ctx)
+	}
 	if p.plan.kind != "left" {
 		return idle, p.sayAll(ctx)
 	}
@@ -212,6 +243,9 @@ func (p *person) look(ctx context.Context) (idle, waits bool, err error) {
 		if r := &rounds[i]; r.Session.ID == p.session {
 			idle = idle && r.Round.State == regie.RoundEnded
 			waits = waits && r.Round.State != regie.RoundRunning && r.Session.State != regie.SessionPaused
+			if p.many && r.Session.State == regie.SessionPaused && p.done[string(invariant.Resume)] {
+				p.done[string(invariant.Resume)], p.resumeAt = false, time.Now()
+			}
 		}
 	}
 	return idle, waits, err
@@ -221,11 +255,11 @@ func (p *person) look(ctx context.Context) (idle, waits bool, err error) {
 func (p *person) speak(ctx context.Context, seq int64, round regie.ID) (busy bool, err error) {
 	if p.plan.word != "" && !p.done[string(p.plan.word)] && seq >= p.plan.wordAt && !round.IsZero() {
 		if p.plan.word == regie.StopPause {
-			p.paused = round
+			p.paused, p.done[string(invariant.Resume)] = round, false // an earlier one took back an earlier pause
 		}
-		err = p.sayWord(ctx, word{p.plan.word, round})
+		err = p.sayWord(ctx, invariant.Word{Word: p.plan.word, Round: round})
 	}
-	if p.paused.IsZero() || p.done[string(resume)] || err != nil {
+	if p.paused.IsZero() || p.done[string(invariant.Resume)] || err != nil {
 		return false, err
 	}
 	if p.resumeAt.IsZero() { // also after a restart: a paused session stays paused
@@ -234,18 +268,19 @@ func (p *person) speak(ctx context.Context, seq int64, round regie.ID) (busy boo
 	if time.Now().Before(p.resumeAt) {
 		return true, p.sayAll(ctx) // it stays answerable
 	}
-	return true, p.sayWord(ctx, word{resume, p.paused})
+	return true, p.sayWord(ctx, invariant.Word{Word: invariant.Resume, Round: p.paused})
 }
 
-func (p *person) sayWord(ctx context.Context, w word) error {
-	_, err := p.say(entry{Key: string(w.Word), Word: &w}, func(*entry) error {
+func (p *person) sayWord(ctx context.Context, w invariant.Word) error {
+	_, err := p.say(invariant.Entry{Key: string(w.Word), Word: &w}, func(*invariant.Entry) error {
 		switch w.Word {
 		case regie.StopInterrupt:
 			return p.conn.Interrupt(ctx, w.Round)
 		case regie.StopPause:
 			return p.conn.Pause(ctx, w.Round)
 		case regie.StopStop:
-			return p.conn.Stop(ctx, p.session)
+			_, err := p.conn.Stop(ctx, p.session)
+			return err
 		default:
 			return p.conn.Resume(ctx, w.Round)
 		}
@@ -309,6 +344,36 @@ func (p *person) dispute(ctx context.Context, in dispatch.DecideRequest) error {
 	}
 	_, err := p.decide(ctx, in)
 	return err
+}
+
+// undo takes back what the last run did, then that undo, and so on, as often as the plan says. It reports whether all of it was said.
+func (p *person) undo(ctx context.Context) (over bool, err error) {
+	for n := range p.plan.undos {
+		key := fmt.Sprintf("undo%d", n+1)
+		if p.said[key] {
+			continue
+		}
+		in := dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: p.session, Root: p.root, Chat: p.plan.talk, By: "ada"}
+		if n > 0 {
+			in.Target, in.SessionID = p.undone, regie.ID{}
+		}
+		if n > 0 && p.undone.IsZero() {
+			break // there was nothing
+		}
+		_, err := p.sayUndo(ctx, key, in)
+		return false, err
+	}
+	return true, nil
+}
+
+func (p *person) sayUndo(ctx context.Context, key string, in dispatch.UndoRequest) (bool, error) {
+	return p.say(invariant.Entry{Key: key, Undo: &in}, func(*invariant.Entry) error {
+		done, err := p.conn.Undo(ctx, in)
+		if err == nil {
+			p.undone = done.ID
+		}
+		return err
+	})
 }
 
 // stuck says how the session stands.

@@ -4,9 +4,12 @@ package crash
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,16 +20,21 @@ import (
 
 // kinds are the scenarios. A session's seed chooses one of them in turn, so that a short run has each.
 var kinds = []string{
-	"allowed",   // the policy allows everything, as nobody is there
-	"answers",   // it asks; a person answers in several requests
-	"disputed",  // and a second person answers otherwise
-	"messages",  // messages come while the round runs or waits
-	"stopped",   // it is interrupted or stopped
-	"paused",    // it is paused and goes on
-	"late",      // approvals and questions expire, some before the answer
-	"questions", // the model asks the person
-	"left",      // nobody answers for now
-	"busy",      // everything is allowed, messages come and it is stopped
+	"allowed",    // the policy allows everything, as nobody is there
+	"answers",    // it asks; a person answers in several requests
+	"disputed",   // and a second person answers otherwise
+	"messages",   // messages come while the round runs or waits
+	"stopped",    // it is interrupted or stopped
+	"paused",     // it is paused and goes on
+	"late",       // approvals and questions expire, some before the answer
+	"questions",  // the model asks the person
+	"left",       // nobody answers for now
+	"busy",       // everything is allowed, messages come and it is stopped
+	"json",       // the model replies in JSON, sometimes not, and asks
+	"automation", // nobody watches, in either dialect
+	"long",       // the prompts pass their budget again and again
+	"undone",     // what the last run did is taken back, and brought again
+	"named",      // messages name files and directories, which are read first
 }
 
 // plan is what happens in one session beside what the model proposes. It follows from the seed alone: the harness, the model and each
@@ -40,6 +48,13 @@ type plan struct {
 	word   regie.StopRequest // said once
 	wordAt int64             // when the log has reached this
 	second bool              // another process is attached
+
+	session regie.SessionType
+	dialect regie.Dialect
+	budget  int // of a prompt, in tokens; 0 as by default
+
+	undos int  // how often something is undone once all has ended, each time but the first the undo before
+	talk  bool // with what was said
 }
 
 // note is a message beside the first.
@@ -54,17 +69,29 @@ func planOf(seed uint64) plan {
 	random := rand.New(rand.NewPCG(seed, 3))
 	p := plan{seed: seed, kind: kinds[seed%uint64(len(kinds))], second: random.IntN(3) == 0}
 	p.policy.Questions = p.kind == "questions" || p.kind == "late"
-	if p.kind == "allowed" || p.kind == "busy" {
+	if p.kind == "json" || p.kind == "automation" && random.IntN(2) == 0 {
+		p.dialect = regie.DialectJSON
+	}
+	if p.kind == "automation" {
+		p.session = regie.SessionAutomation
+	}
+	if p.kind == "long" {
+		p.budget = 1000
+	}
+	if p.kind == "undone" {
+		p.undos, p.talk = 1+random.IntN(3), random.IntN(2) == 0
+	}
+	if p.kind == "undone" || p.kind == "allowed" || p.kind == "busy" || p.kind == "automation" || p.kind == "long" || p.kind == "named" && random.IntN(2) == 0 {
 		p.policy.Allow = []string{"*.*"}
 	}
 	if p.kind == "late" {
 		p.ttl = time.Duration(5+random.IntN(120)) * time.Millisecond
 	}
-	if p.kind == "messages" || p.kind == "busy" || random.IntN(4) == 0 {
+	if p.kind == "messages" || p.kind == "busy" || p.kind == "named" || random.IntN(4) == 0 {
 		for i := range 1 + random.IntN(3) {
 			id := fmt.Sprintf("n%d", i+1)
 			p.notes = append(p.notes, note{
-				id: id, text: fmt.Sprintf("seed %d note %s.", seed, id), at: 3 + random.Int64N(30),
+				id: id, text: fmt.Sprintf("seed %d note %s.", seed, id) + p.names(id), at: 3 + random.Int64N(30),
 				when: []store.WhenBusy{store.Queue, store.Steer}[random.IntN(2)],
 			})
 		}
@@ -79,8 +106,28 @@ func planOf(seed uint64) plan {
 	return p
 }
 
+// summarises says whether the model of a session can summarise.
+func summarises(seed uint64) bool { return seed/uint64(len(kinds))%3 != 0 }
+
 // firstText is the message that starts the session.
-func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) }
+func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) + planOf(seed).names("first") }
+
+// names is what a message names with @ beside what it says: nothing, a file, or several things of which one is not read.
+func (p plan) names(message string) string {
+	dice := p.dice("names " + message)
+	if dice.IntN(3) > 0 && !p.named() {
+		return ""
+	}
+	return strings.Join(p.mentions()[:1+dice.IntN(3)], "")
+}
+
+// named says that the session is there for what its messages name.
+func (p plan) named() bool { return p.kind == "named" }
+
+// mentions are what there is to be named.
+func (p plan) mentions() []string {
+	return []string{fmt.Sprintf(" @s%d/named.txt", p.seed), fmt.Sprintf(" @s%d/.env", p.seed), fmt.Sprintf(" @s%d/", p.seed)}
+}
 
 // dice are random numbers that follow from the seed and a name.
 func (p plan) dice(name string) *rand.Rand {
@@ -142,20 +189,72 @@ func (p plan) reply(q *regie.Question) regie.QuestionReply {
 	return regie.QuestionReply{Choices: []string{q.Module.Options[dice.IntN(len(q.Module.Options))]}}
 }
 
+// silent reports whether an automation's model says something in place of the end, so many replies after its last step.
+func (p plan) silent(after int) bool { return after == 0 && p.seed%3 != 0 || p.seed%7 == 0 }
+
 // scripted is a call that the model proposes.
 type scripted struct {
 	tool      string
 	arguments map[string]any
 }
 
+// garbage is what a model writes that does not keep to the JSON dialect.
+const garbage = "garbage"
+
+// apart makes a batch one that a reply in JSON can have: queries or actions, or none that can be read.
+func apart(random *rand.Rand, batch []scripted) []scripted {
+	reads := random.IntN(3) == 0
+	if random.IntN(3) == 0 {
+		return []scripted{{tool: garbage}}
+	}
+	for i := range batch {
+		if c := &batch[i]; reads {
+			c.tool, c.arguments = "ledger__read", map[string]any{"name": fmt.Sprint(c.arguments["name"], c.arguments["path"])}
+		} else if c.tool == "ledger__read" {
+			c.tool = "ledger__once"
+		}
+	}
+	return batch
+}
+
+// untouched stands in each file that a run is to edit or delete.
+const untouched = "nobody was here\n"
+
+// furnish makes the files that a run is to edit and delete, and those that messages name.
+func (h *harness) furnish(seed uint64) {
+	for _, name := range []string{"named.txt", ".env"} {
+		name = filepath.Join(h.dir, "work", fmt.Sprintf("s%d", seed), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(untouched), 0o644)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for _, batch := range scenario(seed) {
+		for _, c := range batch {
+			if c.tool != "files__edit_file" && c.tool != "files__delete_file" {
+				continue
+			}
+			name := filepath.Join(h.work(seed), fmt.Sprint(c.arguments["path"]))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(untouched), 0o644)); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+}
+
 // scenario makes the batches of one run: every effect has a name of its own.
 func scenario(seed uint64) [][]scripted {
 	random, kind := rand.New(rand.NewPCG(seed, 1)), planOf(seed).kind
-	tools := []string{"ledger__once", "ledger__keyed", "ledger__verifiable", "ledger__read", "files__write_file"}
+	tools := []string{"ledger__once", "ledger__keyed", "ledger__verifiable", "ledger__read", "files__write_file", "files__edit_file", "files__delete_file"}
 	if kind == "questions" || kind == "late" {
 		tools = append(tools, "ask__user", "ask__user")
 	}
+	if kind == "undone" {
+		tools = append(tools, "files__write_file", "files__write_file", "files__write_file")
+	}
 	steps := make([][]scripted, 1+random.IntN(3))
+	if kind == "long" {
+		steps = make([][]scripted, 5+random.IntN(5))
+	}
 	for i := range steps {
 		for j := range 1 + random.IntN(5) {
 			name := fmt.Sprintf("s%d/%d-%d", seed, i, j)
@@ -163,12 +262,24 @@ func scenario(seed uint64) [][]scripted {
 			switch {
 			case c.tool == "ask__user":
 				c.arguments = map[string]any{"question": "Which, for " + name + "?", "options": []string{"this", "that"}, "allow_free_text": random.IntN(2) == 0}
+			case c.tool == "files__write_file" && kind == "undone": // a few files, again and again
+				c.arguments = map[string]any{
+					"path": fmt.Sprintf("s%d/%s", seed, []string{"a.txt", "b.txt", "deep/er/c.txt", "deep/d.txt"}[random.IntN(4)]), "content": name + "\n",
+					"mode": []string{"append", "overwrite"}[random.IntN(2)],
+				}
 			case c.tool == "files__write_file" && (kind == "allowed" || random.IntN(4) == 0): // one file: what is approved together goes stale
 				c.arguments = map[string]any{"path": fmt.Sprintf("s%d/journal.txt", seed), "content": name + "\n", "mode": "append"}
 			case c.tool == "files__write_file":
 				c.arguments = map[string]any{"path": name + ".txt", "content": name + "\n"}
+			case c.tool == "files__edit_file": // of a file that the harness has made (furnish)
+				c.arguments = map[string]any{"path": name + ".edit", "edits": []map[string]any{{"old": untouched, "new": name + "\n"}}}
+			case c.tool == "files__delete_file":
+				c.arguments = map[string]any{"path": name + ".gone"}
 			}
 			steps[i] = append(steps[i], c)
+		}
+		if planOf(seed).dialect == regie.DialectJSON {
+			steps[i] = apart(random, steps[i])
 		}
 	}
 	return steps

@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
 	"path"
+	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/invariant"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -42,7 +45,7 @@ func tools(ledger string) ([]tool.Tool, error) {
 		}
 		switch class {
 		case regie.ClassRead:
-			definition.Kind, definition.ParallelSafe, handler.Preview = regie.KindQuery, true, nil
+			definition.Kind, definition.ParallelSafe, definition.Local, handler.Preview = regie.KindQuery, true, true, nil
 		case regie.ClassVerifiable:
 			handler.Probe = func(ctx context.Context, _ *tool.Invocation, args effectArgs) (tool.Evidence, tool.Result, error) {
 				return probe(ctx, ledger, args)
@@ -58,7 +61,7 @@ func tools(ledger string) ([]tool.Tool, error) {
 }
 
 func post(ctx context.Context, ledger string, class regie.EffectClass, inv *tool.Invocation, args effectArgs) (tool.Result, error) {
-	body, err := json.Marshal(effect{Key: inv.CallID, Class: class, Name: args.Name, PID: os.Getpid()})
+	body, err := json.Marshal(invariant.Effect{Key: inv.CallID, Class: class, Name: args.Name, Holder: os.Getpid()})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -68,6 +71,13 @@ func post(ctx context.Context, ledger string, class regie.EffectClass, inv *tool
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, ledger+"/effect", bytes.NewReader(body))
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if delay, _ := time.ParseDuration(os.Getenv("REGIE_CRASH_DELAY")); delay > 0 { // it is a long way to the ledger
+		select {
+		case <-time.After(rand.N(delay)):
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		}
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -4,12 +4,11 @@ package crash
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -22,17 +21,10 @@ import (
 	_ "modernc.org/sqlite" // to look at the child's database from outside
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/invariant"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 )
-
-// effect is one side effect as the ledger sees it.
-type effect struct {
-	Key   regie.ID          `json:"key"` // the call id: the idempotency key
-	Class regie.EffectClass `json:"class"`
-	Name  string            `json:"name"`
-	PID   int               `json:"pid"`
-	At    time.Time         `json:"-"` // when it came
-}
 
 // world is everything outside the child: the ledger and the scripted model. It survives the child.
 type world struct {
@@ -40,12 +32,16 @@ type world struct {
 	model  *httptest.Server
 
 	mu         sync.Mutex
-	effects    []effect
+	effects    []invariant.Effect
 	shown      map[string]bool // the notes that stood in a prompt
 	violations []string
-	db         *sql.DB // the child's database, read from here
+	db         view // the child's database, read from here
 	looking    sync.RWMutex
 	touched    chan struct{}
+	// late looks at who brings an effect about, where there are several engines, and reports whether nobody could have kept it from that.
+	late func(ctx context.Context, e invariant.Effect) bool
+	// latency bounds how long the model thinks before it answers: zero where a process can be killed at any step all the same.
+	latency time.Duration
 }
 
 func newWorld(t *testing.T) *world {
@@ -85,7 +81,7 @@ func (w *world) serveLedger(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusNotFound)
 		return
 	}
-	var e effect
+	var e invariant.Effect
 	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 		w.violate("the ledger got garbage: %v", err)
 		return
@@ -93,14 +89,35 @@ func (w *world) serveLedger(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	e.At = time.Now()
 	w.effects = append(w.effects, e) // at once: a probe that comes now sees it
+	place, late := len(w.effects)-1, w.late
 	w.mu.Unlock()
-	if e.Class != regie.ClassRead {
+	switch {
+	case e.Class == regie.ClassRead:
+	case late != nil && late(r.Context(), e):
+		w.mu.Lock()
+		w.effects[place].Late = true
+		w.mu.Unlock()
+	default:
 		w.checkIntent(r.Context(), e)
 	}
 }
 
-// checkIntent asserts invariant 2 at the moment of the effect: its intent is committed, visible from another process.
-func (w *world) checkIntent(ctx context.Context, e effect) {
+// inTime leaves out what came late and had been done again by then, of classes that may be: the call was looked at, and is on its way once more.
+func inTime(effects []invariant.Effect) (out []invariant.Effect) {
+	times := map[regie.ID]int{}
+	for _, e := range effects {
+		times[e.Key]++
+	}
+	for _, e := range effects {
+		if !e.Late || e.Class == regie.ClassOnce || times[e.Key] == 1 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// checkIntent asserts invariants 2 and 3 at the moment of the effect, from outside the process that brings it about.
+func (w *world) checkIntent(ctx context.Context, e invariant.Effect) {
 	w.looking.RLock() // who closes it waits: a connection that outlived its files would write into the next ones
 	defer w.looking.RUnlock()
 	w.mu.Lock()
@@ -109,46 +126,17 @@ func (w *world) checkIntent(ctx context.Context, e effect) {
 	if db == nil { // the child is dead and its machine too
 		return
 	}
-	var state string
-	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
-	switch {
-	case ctx.Err() != nil: // the child died while we looked
-	case err != nil:
-		w.violate("an effect of %s without a stored call %s: %v", e.Name, e.Key, err)
-	case state == "UNKNOWN": // it was STARTED, and cut by a stop while it was on its way here
-	case state != "STARTED":
-		w.violate("an effect of %s while its call is %s, not STARTED (invariant 2)", e.Name, state)
-	default:
-		w.checkAllowed(ctx, db, e)
-	}
-}
-
-// checkAllowed asserts invariant 3 at the moment of the effect: where a person was asked about the call, the stored answer to the
-// latest question allows exactly these arguments.
-func (w *world) checkAllowed(ctx context.Context, db *sql.DB, e effect) {
-	var answer sql.NullString
-	var arguments string
-	err := db.QueryRowContext(ctx, `SELECT v.answer, coalesce(v.edited, v.arguments) FROM reviews v JOIN approvals a ON a.id = v.approval_id
-		WHERE v.call_id = ? ORDER BY a.created_at DESC, a.id DESC LIMIT 1`, e.Key).Scan(&answer, &arguments)
-	var args effectArgs
-	switch {
-	case ctx.Err() != nil, errors.Is(err, sql.ErrNoRows):
-	case err != nil, json.Unmarshal([]byte(arguments), &args) != nil:
-		w.violate("what was asked about %s cannot be read: %v", e.Name, err)
-	case !strings.HasPrefix(answer.String, "allow"):
-		w.violate("an effect of %s, of which the person said %q (invariant 3)", e.Name, answer.String)
-	case args.Name != e.Name:
-		w.violate("an effect of %s where %s was allowed (invariant 3)", e.Name, args.Name)
-	}
+	invariant.AtEffect(ctx, db, e, w.violate)
 }
 
 var (
 	seedOf  = regexp.MustCompile(`seed (\d+)`)
-	notesOf = regexp.MustCompile(`seed \d+ note n\d+\.`)
+	stepOf  = regexp.MustCompile(`Step (\d+)\.`)
+	notesOf = regexp.MustCompile(`seed \d+ note n\d+\.(?: @s\d+/[\w.]*)*`)
 )
 
 // serveModel answers by the scenario of the seed in the user's message and the number of replies that the thread holds already: it
-// has no memory, as a model has none.
+// has no memory, as a model has none. Of a thread that was summarised it knows the last step from what the summary says.
 func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 	w.touch()
 	body, err := io.ReadAll(r.Body)
@@ -168,8 +156,18 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the model got garbage: %v", err)
 		return
 	}
-	replies, seed, notes := 0, uint64(0), map[string]bool{}
+	replies, told, seed, notes := 0, 0, uint64(0), map[string]bool{}
 	for _, m := range request.Messages {
+		for _, step := range stepOf.FindAllStringSubmatch(m.Content, -1) {
+			n, _ := strconv.Atoi(step[1])
+			told = max(told, n)
+		}
+		if strings.HasPrefix(m.Content, "[CONTEXT_SUMMARY]") {
+			if found := seedOf.FindStringSubmatch(m.Content); found != nil && seed == 0 {
+				seed, _ = strconv.ParseUint(found[1], 10, 64)
+			}
+			continue
+		}
 		for _, text := range notesOf.FindAllString(m.Content, -1) {
 			if m.Role == "user" && notes[text] {
 				w.violate("the message %q stands twice in a prompt (invariant 7)", text)
@@ -186,9 +184,33 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	maps.Copy(w.shown, notes)
 	w.mu.Unlock()
+	steps, p := scenario(seed), planOf(seed)
+	if p.kind == "long" {
+		replies = told
+	}
+	if strings.HasPrefix(request.Messages[len(request.Messages)-1].Content, provider.SummaryMark) {
+		w.summarise(rw, seed, replies)
+		return
+	}
+	if w.latency > 0 {
+		select {
+		case <-time.After(rand.N(w.latency)):
+		case <-r.Context().Done():
+		}
+	}
 	rw.Header().Set("Content-Type", "text/event-stream")
-	steps := scenario(seed)
-	if replies >= len(steps) {
+	switch {
+	case p.dialect == regie.DialectJSON:
+		for _, piece := range strings.SplitAfter(inJSON(p, steps, replies), ",") {
+			writeChunks(rw, `{"content":`+quote(piece)+`}`)
+		}
+		finish(rw, "stop")
+		return
+	case replies >= len(steps) && p.session == regie.SessionAutomation && !p.silent(replies-len(steps)):
+		writeChunks(rw, fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"c%d","type":"function","function":{"name":"session__complete","arguments":"{\"summary\":\"All done.\"}"}}]}`, replies))
+		finish(rw, "tool_calls")
+		return
+	case replies >= len(steps):
 		writeChunks(rw, `{"content":"All "}`, `{"content":"done."}`)
 		finish(rw, "stop")
 		return
@@ -199,6 +221,48 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 		writeChunks(rw, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d_%d","type":"function","function":{"name":%q,"arguments":%s}}]}`, i, replies, i, c.tool, quote(string(arguments))))
 	}
 	finish(rw, "tool_calls")
+}
+
+// summarise answers a request for a summary.
+func (w *world) summarise(rw http.ResponseWriter, seed uint64, replies int) {
+	if !summarises(seed) {
+		http.Error(rw, `{"error":{"message":"no summaries here"}}`, http.StatusBadRequest)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/event-stream")
+	writeChunks(rw, fmt.Sprintf(`{"content":"seed %d: done up to Step %d."}`, seed, replies))
+	finish(rw, "stop")
+}
+
+// inJSON is a reply in the JSON dialect.
+func inJSON(p plan, steps [][]scripted, replies int) string {
+	reply := map[string]any{"pre_text": fmt.Sprintf("Step %d.", replies+1)}
+	switch {
+	case replies >= len(steps):
+		reply["pre_text"] = "All done."
+		if p.session == regie.SessionAutomation && !p.silent(replies-len(steps)) {
+			reply["completed"] = true
+		}
+	case steps[replies][0].tool == garbage:
+		return fmt.Sprintf("Well, step %d: {\"action\": \"none\"}", replies+1)
+	default:
+		list := "action_commands"
+		switch {
+		case steps[replies][0].tool == "ledger__read":
+			list = "data_commands"
+		case replies+1 < len(steps) || p.seed%2 == 0:
+			reply["keep_control"] = true
+		default:
+			reply["post_text"] = "All of it is done."
+		}
+		var commands []map[string]any
+		for _, c := range steps[replies] {
+			commands = append(commands, map[string]any{"type": strings.Replace(c.tool, "__", ".", 1), "params": c.arguments})
+		}
+		reply[list] = commands
+	}
+	data, _ := json.Marshal(reply)
+	return string(data)
 }
 
 func quote(s string) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -17,8 +18,9 @@ type Control interface {
 	Interrupt(ctx context.Context, round regie.ID) error
 	Pause(ctx context.Context, round regie.ID) error
 	Resume(ctx context.Context, round regie.ID) error
-	// Stop ends whatever runs in a session and closes it as cancelled; Close closes an idle chat, which a message opens again.
-	Stop(ctx context.Context, session regie.ID) error
+	// Stop ends whatever runs in a session and closes it as cancelled, and returns what it gave back; Close closes an idle chat, which a
+	// message opens again.
+	Stop(ctx context.Context, session regie.ID) (Stopped, error)
 	CloseSession(ctx context.Context, session regie.ID) error
 	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
@@ -26,12 +28,38 @@ type Control interface {
 	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
 	// Resolve stores what a person found out about a call whose outcome nobody knew (decision 5).
 	Resolve(ctx context.Context, in ResolveRequest) error
+	// Rules lists standing rules (spec 4.4); Revoke takes some back: when it returns they allow nothing any more.
+	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
+	Revoke(ctx context.Context, in RevokeRequest) error
 	// Get returns a round with everything that happened in it.
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
+	// Prompt returns what would be sent to a session's model now, or what was sent in a stored model call, byte for byte (decision 14).
+	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
 	// List returns the newest rounds of the workspace at root, or of all for "".
 	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them (spec 11.4).
+	Spent(ctx context.Context, root string) (store.Spent, error)
 	// Events gives a session's log after a sequence number and then follows it, until sink returns an error or ctx ends.
 	Events(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error
+	Sessions
+	Undoing
+	Caching
+}
+
+// Prompt is a request as a model gets it, byte for byte, with its parts (decision 14).
+type Prompt = engine.Prompt
+
+// PromptRequest names a prompt: what would be sent now in a session, what was sent in an exchange of a round, or what was sent when the
+// model proposed a call. Exactly one of the three is named.
+type PromptRequest struct {
+	Root      string   `json:"root,omitempty"` // of the workspace that it lies in; empty for any
+	SessionID regie.ID `json:"session_id,omitzero"`
+	RoundID   regie.ID `json:"round_id,omitzero"`
+	Exchange  int      `json:"exchange,omitempty"` // of the round, from 1
+	Attempt   int      `json:"attempt,omitempty"`  // of the exchange, from 1; 0 means the last one
+	CallID    regie.ID `json:"call_id,omitzero"`
+	// CallPart names a call in place of CallID by the end of its id, or by its beginning from eight digits on.
+	CallPart string `json:"call_part,omitempty"`
 }
 
 // RunRequest is a message for an agent in a workspace.
@@ -44,18 +72,28 @@ type RunRequest struct {
 	Root    string `json:"root"`
 	FoundBy string `json:"found_by"`
 	Text    string `json:"text"`
-	Agent   string `json:"agent"`
+	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2): texts and blocks in their order.
+	Segments []regie.Segment `json:"segments,omitempty"`
+	Agent    string          `json:"agent"`
 	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings as the caller sees them.
 	Provider string          `json:"provider"`
 	Model    string          `json:"model"`
 	Settings regie.Hash      `json:"settings,omitzero"`
 	Policy   approval.Policy `json:"policy"`
+	// Type is the type of the session that the message makes: CHAT, also where it is empty, or AUTOMATION, a run that nobody watches.
+	Type regie.SessionType `json:"session_type,omitempty"`
+	// Dialect forces one on the round (spec 3.3); empty leaves it to the agent and to what the model can.
+	Dialect regie.Dialect `json:"dialect,omitempty"`
 	// Limits lowers the defaults of spec 3.2 where a field is not zero.
 	Limits regie.Limits `json:"limits"`
 	// WhenBusy says what becomes of the message while a round of the session is open (decision 10).
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
+	// Follows says that the caller will ask for the session's events at once: what streams until then is kept for it.
+	Follows bool `json:"follows,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
+	// NoCache has the run neither answered from the response cache nor kept in it, whatever the agent's settings say (spec 6.4).
+	NoCache bool `json:"no_cache,omitempty"`
 }
 
 // Run is the answer to a RunRequest.
@@ -71,6 +109,19 @@ type Run struct {
 	Answered bool `json:"answered,omitempty"`
 }
 
+// Stopped is the answer to Stop.
+type Stopped struct {
+	// Withdrawn are the messages that waited for the end of the run, in their order: nobody will read them (decision 10). Stopping again
+	// finds them again.
+	Withdrawn []regie.Message `json:"withdrawn"`
+}
+
+// RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes nothing.
+type RevokeRequest struct {
+	RuleIDs []regie.ID `json:"rule_ids"`
+	By      string     `json:"by,omitempty"`
+}
+
 // DecideRequest is a person's word on calls of one approval (spec 4.4).
 type DecideRequest struct {
 	ApprovalID regie.ID `json:"approval_id"`
@@ -78,8 +129,6 @@ type DecideRequest struct {
 	Request   string           `json:"request_id"`
 	Decisions []regie.Decision `json:"decisions"`
 	By        string           `json:"by"`
-	// StoreOnly leaves going on to the next engine.
-	StoreOnly bool `json:"store_only,omitempty"`
 }
 
 // ResolveRequest is a person's word on an UNKNOWN call.
@@ -96,5 +145,4 @@ type AnswerRequest struct {
 	Request    string              `json:"request_id"`
 	Reply      regie.QuestionReply `json:"reply"`
 	By         string              `json:"by"`
-	StoreOnly  bool                `json:"store_only,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -43,10 +44,25 @@ type Dispatcher struct {
 	mu      sync.Mutex
 	ended   error                 // set once nothing more is started: why
 	running map[regie.ID]*holding // by round
+	rounds  map[regie.ID]regie.ID // of the sessions whose round runs here
 	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
-	kick    chan struct{} // holds one token at most
+	queue   Queue
 	closing chan struct{} // closed once nothing more is started
+
+	leases                Leases // nil where the engine lock keeps others away
+	place                 string
+	leaseEnds, leaseEnded chan struct{}
+	leaseLet              bool
+	renewed               atomic.Pointer[time.Time] // when the lease was last asked for that holds
+	holding               sync.Mutex                // Hold is called once at a time
+
+	undos   func(context.Context) error // ends those that were left in the middle
+	undoing bool                        // it runs
+	alone   map[regie.ID]leftAlone      // by round: what is left alone for a while, where other engines share the database
+
+	looks map[regie.ID]struct{} // rounds that run here and that another process may have said something about
+	look  chan struct{}         // holds one token at most
 }
 
 // holding is a round that runs here, or is about to. Its contexts are those of engine.Run.
@@ -57,7 +73,8 @@ type holding struct {
 	soften context.CancelCauseFunc
 	done   chan struct{}
 	err    error
-	again  bool // somebody answered or wrote meanwhile: look once more after letting go
+	again  bool     // somebody answered or wrote meanwhile: look once more after letting go
+	of     regie.ID // the session, once it is known
 }
 
 // closeGrace is what actions that run may still take when the process ends (decision 6).
@@ -68,30 +85,47 @@ const closeGrace = 5 * time.Second
 func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
 		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
-		kick: make(chan struct{}, 1), closing: make(chan struct{}),
+		queue: newClock(), closing: make(chan struct{}), rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
+		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
 
-// Start resumes every orphan (decision 25) and returns their rounds, and begins to watch the deadlines of waits. It is called once,
-// under the engine lock.
+// Start ends undos that were left in the middle, gives up what nobody answered in time while no engine ran, resumes every orphan (decision 25;
+// what was given up is among them) and returns their rounds, and begins to watch the deadlines of waits. Giving up comes first, so that nothing
+// goes on that would find a question open whose time is over (decision 11). It is called once, under the engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
-	d.wg.Add(1)
-	go d.clock()
-	orphans, err := d.store.Orphans(ctx)
+	if err := d.beginLease(ctx); err != nil {
+		return nil, err
+	}
+	if d.undos != nil {
+		if err := d.undos(ctx); err != nil {
+			return nil, err
+		}
+	}
+	overdue, _, err := d.store.ExpireWaits(ctx, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	var rounds []regie.ID
-	for _, orphan := range orphans {
-		if err := d.resume(ctx, orphan.RoundID); err != nil {
-			d.log.Warn("an interrupted run is left as it is", "round", orphan.RoundID.String(), "error", err)
-			continue
-		}
-		rounds = append(rounds, orphan.RoundID)
+	if len(overdue) > 0 {
+		fault.Point(fault.ExpireAfter)
 	}
-	return rounds, nil
+	orphans, err := d.orphans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.leases != nil {
+		d.wg.Add(2)
+		go d.heed()
+		go d.keepAdopting()
+	}
+	left := make([]regie.ID, len(orphans))
+	for i, orphan := range orphans {
+		left[i] = orphan.RoundID
+	}
+	rounds := d.takeUp(ctx, left)
+	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.overdue)
 }
 
 // Submit stores a message and runs the round that it starts. The round is this process's from before it is stored, so that a stopping
@@ -104,6 +138,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	}
 	fault.Point(fault.SubmitBefore)
 	accepted, err := d.store.Submit(ctx, in)
+	ctx = context.WithoutCancel(ctx) // what is stored is gone on with, whether or not its sender still waits
 	if err != nil || accepted.Duplicate || accepted.Pending {
 		d.letGo(ctx, in.Round.ID, h)
 	}
@@ -125,6 +160,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	if accepted.Created { // all of it is known: nothing need be read
 		claimed.Session, claimed.Workspace, claimed.Round = *in.New, in.Workspace, in.Round
 		claimed.Round.State, claimed.Round.Phase, claimed.Round.Exchange = regie.RoundRunning, regie.PhaseModel, 1
+		claimed.Round.Deadline = claimed.Round.Limits.Deadline(accepted.Message.Time)
 		claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
 	} else {
 		claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID)
@@ -198,6 +234,9 @@ func (d *Dispatcher) drop(round regie.ID, h *holding) {
 	if d.running[round] == h {
 		delete(d.running, round)
 	}
+	if d.rounds[h.of] == round {
+		delete(d.rounds, h.of)
+	}
 	d.mu.Unlock()
 	h.cancel(nil)
 	close(h.done)
@@ -221,6 +260,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	id, session := claimed.Round.ID, claimed.Session.ID
 	d.mu.Lock()
 	delete(d.failed, session)
+	d.rounds[session], h.of = id, session
 	d.mu.Unlock()
 	go func() {
 		var left engine.Left
@@ -230,7 +270,9 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 			d.mu.Lock()
 			d.failed[session] = h.err
 			d.mu.Unlock()
+			d.leaveAlone(id)
 		}
+		d.hub.forget(session)
 		d.drop(id, h)
 		d.hub.Commit(session, 0) // wakes the streams that wait for the end of this round
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
@@ -238,7 +280,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		}
 		d.follow(session, left.Next, h)
 		if left.Waits {
-			d.wound()
+			d.queue.Parked()
 		}
 	}()
 }
@@ -279,10 +321,12 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	if err != nil || now.State != regie.RoundRunning || now.Stop == regie.StopPause {
 		return err
 	}
-	if err := d.resume(ctx, round); err != nil && !errors.Is(err, errHeld) {
-		return err
+	// Another engine that holds it finds the news at its next step, or has brought the round by now to where nobody is needed.
+	err = d.resume(ctx, round)
+	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) || regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, round) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
@@ -292,7 +336,7 @@ func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
 	if err != nil || now.State != regie.RoundRunning || now.Stop != word {
 		return
 	}
-	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) {
+	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) && !errors.Is(err, store.ErrElsewhere) {
 		d.log.Warn("a stopped run waits for the next engine to end it", "round", round.String(), "error", err)
 	}
 }
@@ -335,7 +379,8 @@ func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRe
 		return err
 	}
 	fault.Point(fault.StopAfter)
-	for {
+	ctx = context.WithoutCancel(ctx) // a word that is stored is obeyed
+	for try := 1; ; try++ {
 		if d.tell(round, word) || word == regie.StopPause {
 			return nil
 		}
@@ -344,26 +389,14 @@ func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRe
 		if err != nil || now.State != regie.RoundRunning {
 			return err
 		}
-		if err := d.take(ctx, round); !errors.Is(err, errHeld) {
+		err = d.take(ctx, round)
+		switch {
+		case errors.Is(err, store.ErrElsewhere): // its holder is told (heed), and else meets the word at its next step
+			return nil
+		case regie.CodeOf(err) != regie.CodeConflict, try == 10:
 			return err
-		}
+		} // it runs here by now, or its holder has ended it: that is looked at anew
 	}
-}
-
-// tell hands a stopping word to whoever runs the round here, and reports whether somebody does.
-func (d *Dispatcher) tell(round regie.ID, word regie.StopRequest) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock() // held while the word is handed over: a holding that ends now sees it
-	h := d.running[round]
-	if h == nil {
-		return false
-	}
-	if word == regie.StopPause {
-		h.soften(engine.Stopped{Word: word})
-	} else {
-		h.cancel(engine.Stopped{Word: word})
-	}
-	return true
 }
 
 // Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
@@ -393,19 +426,38 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		return err
 	}
 	fault.Point(fault.ResumeAfter)
+	ctx = context.WithoutCancel(ctx)
 	// Read again: whoever answered a paused round in between left going on to this.
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
+		if err == nil && now.State == regie.RoundEnded { // another engine ended it meanwhile, and the pause held the round that comes after it
+			var next regie.ID
+			if next, err = d.store.OpenRound(ctx, now.SessionID); err == nil && !next.IsZero() {
+				d.tryWakeUp(ctx, next)
+			}
+		}
 		return err
 	}
-	err = d.take(ctx, round)
-	if err == nil || errors.Is(err, errHeld) { // held: somebody else resumed it
-		return nil
+	for try := 1; ; try++ {
+		err = d.take(ctx, round)
+		if errors.Is(err, store.ErrElsewhere) {
+			return nil
+		}
+		if errors.Is(err, errHeld) { // somebody else resumed it, or its holder is about to let go: then it looks again
+			return d.wakeUp(ctx, round)
+		}
+		if err == nil {
+			return nil
+		}
+		// And may have brought it to its end, or to where it waits, by now; or a later pause came first: then that one holds. Where that
+		// one was taken back meanwhile, whoever did so may not have come to it yet.
+		now, again := d.store.Round(ctx, round)
+		if again == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause) {
+			return nil
+		}
+		if again != nil || try == 3 || regie.CodeOf(err) != regie.CodeConflict {
+			return err
+		}
 	}
-	// And may have brought it to its end, or to where it waits, by now; or a later pause came first: then that one holds.
-	if now, again := d.store.Round(ctx, round); again == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause) {
-		return nil
-	}
-	return err
 }
 
 // failure returns why a session's round stopped here without an end, or nil.
@@ -418,6 +470,7 @@ func (d *Dispatcher) failure(session regie.ID) error {
 // Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. Actions that run get
 // some seconds to finish. It waits. Whoever asks afterwards is told why.
 func (d *Dispatcher) Close(why error) {
+	d.queue.Stop() // first: what it would bring from now on is for another process
 	d.mu.Lock()
 	if d.ended == nil {
 		d.ended = why
@@ -431,4 +484,11 @@ func (d *Dispatcher) Close(why error) {
 	defer grace.Stop()
 	d.wg.Wait()
 	d.cancel(engine.ErrShutdown)
+	d.mu.Lock()
+	ends := d.leases != nil && !d.leaseLet
+	d.leaseLet = true
+	d.mu.Unlock()
+	if ends {
+		d.endLease()
+	}
 }

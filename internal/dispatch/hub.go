@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -22,9 +23,13 @@ type Delta struct {
 	Thinking string   `json:"thinking,omitempty"`
 }
 
-// maxDeltas bounds the deltas that wait for one slow reader; then they are dropped, and the reader gets the whole message, which is
-// durable.
-const maxDeltas = 1024
+// What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it gets fewer and longer ones. Beyond maxDeltas
+// they are dropped, and the reader gets the whole message, which is durable.
+const (
+	mergeFrom = 32
+	maxPiece  = 1 << 10
+	maxDeltas = 1024
+)
 
 const eventPage = 256
 
@@ -32,23 +37,84 @@ const eventPage = 256
 type Hub struct {
 	mu      sync.Mutex
 	readers map[regie.ID]map[*reader]struct{}
+	// expected are readers that were announced and have not come yet; they are among readers.
+	expected map[regie.ID]*reader
+	// foreign is told what other processes committed; nil where there are none. It may not block.
+	foreign func(session regie.ID)
 }
 
 type reader struct {
 	wake   chan struct{} // holds one token at most
 	mu     sync.Mutex
 	deltas []Delta
+	grew   bool // the log has more than was read of it
 }
 
 // NewHub returns a hub without readers.
-func NewHub() *Hub { return &Hub{readers: map[regie.ID]map[*reader]struct{}{}} }
+func NewHub() *Hub {
+	return &Hub{readers: map[regie.ID]map[*reader]struct{}{}, expected: map[regie.ID]*reader{}}
+}
+
+// expect begins to keep a session's deltas for the next one who joins: whoever sends a first message can follow only once the session is
+// there, and the reply may be faster.
+func (h *Hub) expect(session regie.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.expected[session] == nil {
+		h.expected[session] = h.add(session)
+	}
+}
+
+// forget ends an expectation that nobody has met.
+func (h *Hub) forget(session regie.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.expected[session]; r != nil {
+		delete(h.expected, session)
+		h.remove(session, r)
+	}
+}
+
+// join returns a reader of a session: the expected one, where there is one.
+func (h *Hub) join(session regie.ID) *reader {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.expected[session]; r != nil {
+		delete(h.expected, session)
+		return r
+	}
+	return h.add(session)
+}
+
+func (h *Hub) leave(session regie.ID, r *reader) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.remove(session, r)
+}
+
+// add and remove are called with the lock held.
+func (h *Hub) add(session regie.ID) *reader {
+	r := &reader{wake: make(chan struct{}, 1), grew: true}
+	if h.readers[session] == nil {
+		h.readers[session] = map[*reader]struct{}{}
+	}
+	h.readers[session][r] = struct{}{}
+	return r
+}
+
+func (h *Hub) remove(session regie.ID, r *reader) {
+	delete(h.readers[session], r)
+	if len(h.readers[session]) == 0 {
+		delete(h.readers, session)
+	}
+}
 
 // Commit tells that a session's log has grown. It never blocks.
 func (h *Hub) Commit(session regie.ID, _ int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for r := range h.readers[session] {
-		r.ring()
+		r.grow()
 	}
 }
 
@@ -57,13 +123,30 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for r := range h.readers[session] {
-		r.mu.Lock()
-		if len(r.deltas) < maxDeltas {
-			r.deltas = append(r.deltas, Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
-		}
-		r.mu.Unlock()
+		r.hear(Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 		r.ring()
 	}
+}
+
+func (r *reader) hear(d Delta) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.deltas)
+	if n >= mergeFrom {
+		if last := &r.deltas[n-1]; last.takes(&d) {
+			last.Content, last.Thinking = last.Content+d.Content, last.Thinking+d.Thinking
+			return
+		}
+	}
+	if n < maxDeltas {
+		r.deltas = append(r.deltas, d)
+	}
+}
+
+// takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
+func (d *Delta) takes(next *Delta) bool {
+	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
+		len(d.Content)+len(d.Thinking)+len(next.Content)+len(next.Thinking) <= maxPiece
 }
 
 func (r *reader) ring() {
@@ -73,57 +156,88 @@ func (r *reader) ring() {
 	}
 }
 
-func (r *reader) take() []Delta {
+// grow has the log read on.
+func (r *reader) grow() {
+	r.mu.Lock()
+	r.grew = true
+	r.mu.Unlock()
+	r.ring()
+}
+
+// take returns what was heard, and whether the log has grown since it was asked last.
+func (r *reader) take() (deltas []Delta, grew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.deltas
-	r.deltas = nil
-	return out
+	deltas, grew = r.deltas, r.grew
+	r.deltas, r.grew = nil, false
+	return deltas, grew
 }
 
 // ErrGone says that the engine of this process ends: whoever asks again asks the next one.
 var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
-// Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
-// returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come before the event of its message.
-func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
-	r := &reader{wake: make(chan struct{}, 1)}
-	d.hub.mu.Lock()
-	if d.hub.readers[session] == nil {
-		d.hub.readers[session] = map[*reader]struct{}{}
+// Expect tells that the caller is about to start a round of a session and will Stream it at once: no delta from now on is lost to her.
+// The expectation ends with the round.
+func (d *Dispatcher) Expect(session regie.ID) { d.hub.expect(session) }
+
+// Unexpect takes Expect back: no round was started.
+func (d *Dispatcher) Unexpect(session regie.ID) { d.hub.forget(session) }
+
+// tellBefore gives sink those of the deltas whose reply an event ends, and returns the others.
+func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {
+	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound {
+		return deltas, nil
 	}
-	d.hub.readers[session][r] = struct{}{}
-	d.hub.mu.Unlock()
-	defer func() {
-		d.hub.mu.Lock()
-		delete(d.hub.readers[session], r)
-		if len(d.hub.readers[session]) == 0 {
-			delete(d.hub.readers, session)
+	var ends struct {
+		Round    regie.ID         `json:"round_id"`
+		Sender   regie.Sender     `json:"sender"`
+		Exchange int              `json:"exchange"`
+		State    regie.RoundState `json:"state"`
+	}
+	_ = json.Unmarshal(event.Body, &ends) // of an erased body it says nothing
+	if ends.Sender != regie.SenderAI && ends.State != regie.RoundEnded {
+		return deltas, nil
+	}
+	for i := range deltas {
+		d := &deltas[i]
+		if d.RoundID != ends.Round || d.Exchange > ends.Exchange && ends.State != regie.RoundEnded {
+			others = append(others, *d)
+		} else if err := sink(Item{Delta: d}); err != nil {
+			return nil, err
 		}
-		d.hub.mu.Unlock()
-	}()
+	}
+	return others, nil
+}
+
+// Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
+// returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come
+// before the event of its message.
+func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
+	r := d.hub.join(session)
+	defer d.hub.leave(session, r)
+	more := false
 	for {
-		for _, delta := range r.take() {
-			if err := sink(Item{Delta: &delta}); err != nil {
+		deltas, grew := r.take()
+		for i := range deltas {
+			if err := sink(Item{Delta: &deltas[i]}); err != nil {
 				return err
 			}
 		}
-		failure := d.failure(session) // asked before the log is read: what came before it is in the log
-		events, err := d.store.Events(ctx, session, after, eventPage)
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			after = events[i].Seq
-			if err := sink(Item{Event: &events[i]}); err != nil {
+		if grew || more { // a token alone is no reason to read the log
+			failure := d.failure(session) // asked before the log is read: what came before it is in the log
+			events, err := d.store.Events(ctx, session, after, eventPage)
+			if err != nil {
 				return err
 			}
-		}
-		if len(events) == eventPage {
-			continue
-		}
-		if failure != nil {
-			return failure
+			if after, err = r.tell(events, after, sink); err != nil {
+				return err
+			}
+			if more = len(events) == eventPage; more {
+				continue
+			}
+			if failure != nil {
+				return failure
+			}
 		}
 		select {
 		case <-r.wake:
@@ -133,4 +247,28 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 			return ErrGone
 		}
 	}
+}
+
+// tell gives sink a part of the log, with what was heard while that was read: before the message that it belongs to.
+func (r *reader) tell(events []regie.Event, after int64, sink func(Item) error) (int64, error) {
+	r.mu.Lock()
+	late := r.deltas
+	r.deltas = nil
+	r.mu.Unlock()
+	for i := range events {
+		var err error
+		if late, err = tellBefore(&events[i], late, sink); err != nil {
+			return after, err
+		}
+		after = events[i].Seq
+		if err := sink(Item{Event: &events[i]}); err != nil {
+			return after, err
+		}
+	}
+	for i := range late {
+		if err := sink(Item{Delta: &late[i]}); err != nil {
+			return after, err
+		}
+	}
+	return after, nil
 }

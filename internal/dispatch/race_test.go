@@ -30,6 +30,7 @@ func (s scripted) Open(provider.Head) (provider.Conversation, error) {
 	return s, nil
 }
 func (s scripted) Append(...provider.Turn)    {}
+func (s scripted) EndWith(provider.Tail)      {}
 func (s scripted) Request() (regie.Hash, int) { return regie.HashOf(nil), 0 }
 func (s scripted) Send(context.Context, func(provider.Delta)) (*provider.Reply, error) {
 	return s.reply(), nil
@@ -41,22 +42,53 @@ type slow struct {
 	*sqlite.Store
 	submitted func(store.Accepted)
 	resuming  func()
-	replying  func()
-	settling  func(store.Settle)
+	looking   func() // before the orphans are looked for
+	replying  func(store.Reply)
+	settling  func(store.Settle) error // its error keeps a transition from being stored
+	settled   func(store.Settle) error // its error is what the caller sees of one that is
+	replied   func(store.Reply) error  // its error is what the caller sees of a reply that is stored
+	claimed   func(round regie.ID)
+	stored    func() // after an answer or a word is
+	pages     int    // the most that the database file may have
+}
+
+func (s slow) Orphans(ctx context.Context) ([]store.Orphan, error) {
+	if s.looking != nil {
+		s.looking()
+	}
+	return s.Store.Orphans(ctx)
+}
+
+func (s slow) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
+	out, err := s.Store.Claim(ctx, round, holder)
+	if err == nil && s.claimed != nil {
+		s.claimed(round)
+	}
+	return out, err
 }
 
 func (s slow) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
 	if s.settling != nil {
-		s.settling(in)
+		if err := s.settling(in); err != nil {
+			return store.Outcome{}, err
+		}
 	}
-	return s.Store.CommitCalls(ctx, fence, in)
+	out, err := s.Store.CommitCalls(ctx, fence, in)
+	if err == nil && s.settled != nil {
+		err = s.settled(in)
+	}
+	return out, err
 }
 
 func (s slow) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	if s.replying != nil {
-		s.replying()
+		s.replying(in)
 	}
-	return s.Store.AppendReply(ctx, fence, in)
+	out, err := s.Store.AppendReply(ctx, fence, in)
+	if err == nil && s.replied != nil {
+		err = s.replied(in)
+	}
+	return out, err
 }
 
 func (s slow) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
@@ -67,10 +99,27 @@ func (s slow) Submit(ctx context.Context, in store.Submission) (store.Accepted, 
 	return out, err
 }
 
+func (s slow) told() {
+	if s.stored != nil {
+		s.stored()
+	}
+}
+
+func (s slow) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
+	defer s.told()
+	return s.Store.Decide(ctx, in)
+}
+
+func (s slow) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error) {
+	defer s.told()
+	return s.Store.RequestStop(ctx, round, word)
+}
+
 func (s slow) Resume(ctx context.Context, round regie.ID) error {
 	if s.resuming != nil {
 		s.resuming()
 	}
+	defer s.told()
 	return s.Store.Resume(ctx, round)
 }
 
@@ -87,7 +136,7 @@ func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.
 	t.Helper()
 	hub := dispatch.NewHub()
 	var err error
-	if s.Store, err = sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir(), Notify: hub.Commit}); err != nil {
+	if s.Store, err = sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir(), Notify: hub.Commit, MaxPages: s.pages}); err != nil {
 		t.Fatal(err)
 	}
 	registry, err := tool.NewRegistry(tools...)
@@ -96,7 +145,7 @@ func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.
 	}
 	models := func(string) (provider.Provider, error) { return scripted{reply}, nil }
 	h := &house{world: storetest.NewWorld(t, s.Store), store: s.Store, hub: hub}
-	h.dispatcher = dispatch.New(s, engine.New(engine.Config{Store: s, Providers: models, Tools: registry}), hub,
+	h.dispatcher = dispatch.New(s, engine.New(engine.Config{Store: s, Providers: models, Tools: always(registry)}), hub,
 		func(regie.Round) error { return nil }, "test", slog.New(slog.DiscardHandler))
 	if _, err := h.dispatcher.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -110,10 +159,15 @@ func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.
 	return h
 }
 
+// always has every round work with the same tools.
+func always(registry *tool.Registry) func(context.Context) *tool.Registry {
+	return func(context.Context) *tool.Registry { return registry }
+}
+
 // ended waits until a round of a session has ended. A round with which nothing goes on fails the test when its time is over.
 func (h *house) ended(t *testing.T, session, round regie.ID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := h.dispatcher.Stream(ctx, session, 0, func(item dispatch.Item) error {
 		var body struct {
@@ -217,7 +271,7 @@ func TestResumeMeetsDecision(t *testing.T) {
 func TestWordMeetsAnswer(t *testing.T) {
 	var h *house
 	first := make(chan store.Submission, 1)
-	h = newHouse(t, slow{replying: func() {
+	h = newHouse(t, slow{replying: func(store.Reply) {
 		select {
 		case in := <-first:
 			next := h.world.Submission("later")
@@ -264,7 +318,7 @@ func TestStopMeetsInterrupt(t *testing.T) {
 	}
 	var h *house
 	var once sync.Once
-	h = newHouse(t, slow{settling: func(in store.Settle) {
+	h = newHouse(t, slow{settling: func(in store.Settle) error {
 		if in.Advance != nil && in.Advance.End != nil {
 			once.Do(func() {
 				if in.Advance.End.Reason != regie.EndInterrupted {
@@ -279,6 +333,7 @@ func TestStopMeetsInterrupt(t *testing.T) {
 				}
 			})
 		}
+		return nil
 	}}, func() *provider.Reply {
 		return &provider.Reply{Parts: []provider.Part{
 			{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "test__act", Arguments: "{}"}},

@@ -26,6 +26,9 @@ func (r *run) runCalls(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return r.suspend(ctx)
 		}
+		if r.policyFails(r.calls) {
+			r.refuseRest(failNote.String())
+		}
 		next := r.nextOpen()
 		if next < 0 {
 			return r.finishBatch()
@@ -37,14 +40,10 @@ func (r *run) runCalls(ctx context.Context) error {
 			return nil
 		case r.role(call) == regie.RoleComplete && call.State != regie.CallAwaitingApproval:
 			r.complete(call)
-		case call.State == regie.CallStarted && r.resumed:
-			fault.Point(fault.RecoverBefore)
-			r.recoverCall(call)
-			fault.Point(fault.RecoverAfter)
-			r.unsaved = append(r.unsaved, next)
+		case call.State == regie.CallStarted && r.cfg.Holds != nil && !r.cfg.Holds():
+			return ErrShutdown
 		case call.State == regie.CallStarted:
-			r.runAction(call)
-			r.unsaved = append(r.unsaved, next)
+			err = r.goOn(ctx, call)
 		case r.mustWait(r.calls, next):
 			err = r.wait(ctx)
 		case call.Kind == regie.KindQuery:
@@ -76,17 +75,30 @@ func (r *run) nextOpen() int {
 	return last
 }
 
+// refuseRest settles what is left of the batch without running it. What has started has its own result.
+func (r *run) refuseRest(why string) {
+	for i := range r.calls {
+		if call := &r.calls[i]; !call.State.Settled() && call.State != regie.CallStarted {
+			notRun(call, regie.NotRunDenied, regie.CallError{Code: regie.Code(regie.NotRunDenied), Message: "not run: " + why})
+			r.unsaved = append(r.unsaved, i)
+		}
+	}
+}
+
 // startAction commits the results in hand with the intent of the next action.
 func (r *run) startAction(ctx context.Context) error {
 	if r.outcomeUnknown() {
 		r.skipAfterUnknown()
 		return nil
 	}
-	if err := r.readRules(); err != nil {
+	if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil {
 		return err
 	}
-	if err := r.warmGuard(ctx); err != nil {
+	if err := r.rejudge(ctx); err != nil { // where the rules are others now: all that is left of the batch is asked about together
 		return err
+	}
+	if !r.chained {
+		r.reconsider(ctx)
 	}
 	open, before := openCalls(r.calls), slices.Clone(r.calls)
 	started, err := r.startNext(ctx, r.calls)
@@ -95,7 +107,7 @@ func (r *run) startAction(ctx context.Context) error {
 	}
 	for _, i := range open { // those that could not be prepared
 		if r.calls[i].State.Settled() {
-			r.unsaved = append(r.unsaved, i)
+			r.unsaved, r.chained = append(r.unsaved, i), false
 		}
 	}
 	if started == nil {
@@ -115,16 +127,7 @@ func (r *run) startAction(ctx context.Context) error {
 		return err
 	}
 	fault.Point(fault.IntentAfter)
-	return nil
-}
-
-// warmGuard reads the thread where this process has not, because what starts is judged by it. A model that cannot be reached does not
-// keep a batch from being finished.
-func (r *run) warmGuard(ctx context.Context) error {
-	var unusable unusableModel
-	if err := r.warm(ctx); err != nil && ctx.Err() == nil && !errors.As(err, &unusable) {
-		return err
-	}
+	r.started = started.ID
 	return nil
 }
 
@@ -149,7 +152,9 @@ func (r *run) commitCalls(start *regie.Call) error {
 		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Start: start, Plan: r.newPlan(r.unsaved),
 	})
 	if err == nil {
-		r.unsaved, r.resumed = r.unsaved[:0], false
+		r.unsaved = r.unsaved[:0]
+		// What a dead process had started stays that while results after it are stored; none is left before a call starts here.
+		r.resumed = r.resumed && start == nil && anyStarted(r.calls)
 	}
 	return err
 }
@@ -179,8 +184,8 @@ func (r *run) outcomeUnknown() bool {
 // runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
 func (r *run) runAction(call *regie.Call) {
 	target, inv := r.invocation(call)
-	if target == nil { // it was there a moment ago, when its intent was made
-		settle(call, regie.CallUnknown, "", unknownOutcome("the tool went away while it was being started"))
+	if target == nil { // it was there when its intent was made, by another process that gave the round back before it ran anything
+		r.gone(call)
 		return
 	}
 	outcome, tries := tool.Attempt(r.work, target, inv, r.cfg.Retry)
@@ -196,39 +201,22 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	if outcome.Whole == "" {
 		return
 	}
-	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is still the result.
-	if hash, err := r.cfg.Store.PutBlob(r.commit, []byte(outcome.Whole)); err == nil {
-		call.ResultBlob = hash
+	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is still the result, and says so.
+	hash, err := r.cfg.Store.PutBlob(r.commit, []byte(outcome.Whole))
+	call.ResultBlob = hash
+	if err != nil {
+		call.Result, call.ResultLost = outcome.Unkept(err), int64(len(outcome.Whole))
 	}
-}
-
-// rejudge looks at the actions of a batch that another process judged, before any of them starts: what must be asked about now is asked
-// with the rest.
-func (r *run) rejudge(ctx context.Context) error {
-	stale := func(call *regie.Call) bool {
-		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !r.fresh[call.ID] && !r.cleared[call.ID]
-	}
-	for i := range r.calls {
-		call := &r.calls[i]
-		if !stale(call) {
-			continue
-		}
-		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil || ctx.Err() != nil {
-			return err
-		}
-		if target, _, ok := r.cfg.Tools.Lookup(call.Tool); ok && !r.clear(call, target) && call.State.Settled() {
-			r.unsaved = append(r.unsaved, i)
-		}
-		r.cleared[call.ID] = true
-	}
-	return nil
 }
 
 // startQueries runs the next query with its neighbours, unless one that another process judged may not run any more as it was judged.
 func (r *run) startQueries(ctx context.Context, first int) error {
+	if err := r.readRules(); err != nil {
+		return err
+	}
 	for i := first; i < len(r.calls) && r.calls[i].Kind == regie.KindQuery && ready(&r.calls[i]); i++ {
 		call := &r.calls[i]
-		target, _, ok := r.cfg.Tools.Lookup(call.Tool)
+		target, _, ok := r.tools.Lookup(call.Tool)
 		if !ok || r.fresh[call.ID] && call.State == regie.CallProposed || r.cleared[call.ID] {
 			continue
 		}
@@ -282,7 +270,7 @@ func ready(call *regie.Call) bool {
 }
 
 func parallelSafe(r *run, i int) bool {
-	target, _, ok := r.cfg.Tools.Lookup(r.calls[i].Tool)
+	target, _, ok := r.tools.Lookup(r.calls[i].Tool)
 	return ok && target.Definition().ParallelSafe
 }
 
@@ -290,15 +278,18 @@ func parallelSafe(r *run, i int) bool {
 func (r *run) runQuery(ctx context.Context, call *regie.Call) {
 	target, inv := r.invocation(call)
 	if target == nil {
-		notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
+		r.gone(call)
 		return
 	}
-	outcome, tries := tool.Attempt(ctx, target, inv, r.cfg.Retry)
-	if ctx.Err() != nil && outcome.State != regie.CallSucceeded {
+	q := r.begun(call)
+	if q == nil {
+		q = &running{}
+		q.outcome, q.tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+	}
+	if ctx.Err() != nil && q.outcome.State != regie.CallSucceeded {
 		return
 	}
-	r.take(call, outcome)
-	call.Attempts += tries
+	r.takeQuery(call, q)
 }
 
 // saveActions commits results that include an action's, in the middle of a batch.
@@ -335,61 +326,18 @@ func (r *run) suspend(ctx context.Context) error {
 
 // finishBatch commits the last results with the message that brings them to the model, and what follows (decision 4).
 func (r *run) finishBatch() error {
-	message, advance := r.closing(r.calls, r.round.Counters)
+	c := r.closing(r.reply, r.calls, r.round.Counters)
 	fault.Point(fault.SettledBefore)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &advance, Plan: r.newPlan(r.unsaved),
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: c.message, Post: c.post, Advance: &c.advance, Plan: r.newPlan(r.unsaved),
 	})
 	if err != nil {
 		return err
 	}
 	fault.Point(fault.SettledAfter)
 	r.unsaved, r.resumed = r.unsaved[:0], false
-	r.closeBatch(message, out)
-	return r.moved(out, nil, advance)
-}
-
-// closing is what follows a settled batch: back to the model, or the end at a limit.
-func (r *run) closing(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
-	v := r.conclude(calls)
-	counters, limit := afterBatch(counters, r.round.Limits, calls, v.refused != "")
-	switch {
-	case v.completed:
-		return r.results(calls, ""), r.ended(counters, regie.EndCompleted, "")
-	case v.refused != "":
-		message := r.system(v.refused, v.why)
-		message.System.CallIDs = ids(calls)
-		if v.ends {
-			return message, r.ended(counters, regie.EndDenied, v.why)
-		}
-		if limit == "" {
-			return message, r.nextModel(counters)
-		}
-	}
-	if g := r.thread.guard; g != nil && len(calls) > 0 && limit == "" {
-		if circles := g.goesInCircles(calls); circles != "" {
-			message := r.system(regie.SystemLimitReached, circlesNote(circles, 0))
-			message.System.CallIDs = ids(calls)
-			return message, r.ended(counters, regie.EndEarlyStop, circles)
-		}
-	}
-	if limit != "" {
-		message := r.system(regie.SystemLimitReached, limitNote(limit, 0))
-		message.System.CallIDs = ids(calls)
-		return message, r.ended(counters, regie.EndLimit, limit)
-	}
-	return r.results(calls, ""), r.nextModel(counters)
-}
-
-// results is the message that brings a batch's results to the model (decision 41).
-func (r *run) results(calls []regie.Call, note string) *regie.Message {
-	kind := regie.SystemDataAdded
-	if hasAction(calls) {
-		kind = regie.SystemActionsExecuted
-	}
-	message := r.system(kind, note)
-	message.System.CallIDs = ids(calls)
-	return message
+	r.closeBatch(c.message, out)
+	return r.moved(out, nil, c.advance)
 }
 
 func (r *run) pick(indexes []int) []regie.Call {
@@ -398,6 +346,10 @@ func (r *run) pick(indexes []int) []regie.Call {
 		out = append(out, r.calls[i])
 	}
 	return out
+}
+
+func anyStarted(calls []regie.Call) bool {
+	return slices.ContainsFunc(calls, func(c regie.Call) bool { return c.State == regie.CallStarted })
 }
 
 func openCalls(calls []regie.Call) []int {

@@ -79,12 +79,22 @@ func TestGuardProgress(t *testing.T) {
 			}
 			return []regie.Call{s.notRun(write, "x", regie.NotRunAntiLoop), s.notRun(write, "x", regie.NotRunDuplicateInBatch)}
 		}), 3},
+		{"refusals of one kind, whatever was asked", times(4, func(s *story, i int) []regie.Call {
+			c := s.notRun(read, fmt.Sprint("x", i), regie.NotRunOutOfScope)
+			c.Error = &regie.CallError{Code: "TOOLS_WITHHELD", Message: "not run: answer now"}
+			return []regie.Call{c}
+		}), 3},
+		{"refusals that say something else each time", times(4, func(s *story, i int) []regie.Call {
+			c := s.notRun(read, "x", regie.NotRunInvalid)
+			c.Error = &regie.CallError{Code: "BAD_ARGUMENTS", Message: fmt.Sprint("not run: there is no field ", i)}
+			return []regie.Call{c}
+		}), 0},
 		{"queries that fail in the same way", times(4, func(s *story, _ int) []regie.Call { return []regie.Call{s.failed(read, "x", true)} }), 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStory(t)
 			for i, calls := range row.batches(s) {
-				ends := s.guard.goesInCircles(calls) != ""
+				ends := !s.guard.goesInCircles(calls).IsZero()
 				if want := row.ends > 0 && i+1 >= row.ends; ends != want {
 					t.Errorf("after batch %d: ends %v, want %v", i+1, ends, want)
 				}
@@ -117,7 +127,7 @@ func TestGuardStalls(t *testing.T) {
 			s.batch(same(s)...)
 			s.batch(same(s)...) // stalls once
 			row.tell(s)
-			if ended := s.guard.goesInCircles(same(s)) != ""; ended != row.ended {
+			if ended := !s.guard.goesInCircles(same(s)).IsZero(); ended != row.ended {
 				t.Errorf("ends %v, want %v", ended, row.ended)
 			}
 		})
@@ -127,11 +137,11 @@ func TestGuardStalls(t *testing.T) {
 	enrichment := same(s)
 	s.tell(regie.Message{Sender: regie.SenderUser, Rich: []regie.Segment{{Text: "see"}}}, enrichment)
 	s.batch(same(s)...)
-	if note := s.guard.goesInCircles(same(s)); !strings.HasPrefix(note, "2 replies in a row") || s.guard.stalled != 1 {
+	if note := s.guard.goesInCircles(same(s)); !strings.HasPrefix(note.String(), "2 replies in a row") || s.guard.stalled != 1 {
 		t.Errorf("an enrichment counted as an exchange: %d stalled", s.guard.stalled)
 	}
 	s.silentRound()
-	if s.guard.goesInCircles([]regie.Call{s.notRun(write, "x", regie.NotRunAntiLoop)}) != "" {
+	if !s.guard.goesInCircles([]regie.Call{s.notRun(write, "x", regie.NotRunAntiLoop)}).IsZero() {
 		t.Error("the stall of another round ends this one")
 	}
 	if !s.guard.progress(same(s)) {
@@ -141,7 +151,7 @@ func TestGuardStalls(t *testing.T) {
 	if !s.guard.progress([]regie.Call{s.done(ask, "go on?", "Yes.")}) {
 		t.Error("a person's answer is nothing")
 	}
-	if s.guard.goesInCircles(nil) != "" || !s.guard.progress(nil) {
+	if !s.guard.goesInCircles(nil).IsZero() || !s.guard.progress(nil) {
 		t.Error("a reply without calls is no exchange that stalls")
 	}
 }

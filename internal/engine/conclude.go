@@ -11,7 +11,7 @@ import (
 type conclusion struct {
 	completed bool             // the model's own word, and all else succeeded (decision 13)
 	refused   regie.SystemType // the message's type where nothing went on as the model wanted
-	why       string
+	why       regie.Sentence
 	ends      bool // nobody wants the round to go on
 }
 
@@ -46,7 +46,7 @@ func (r *run) conclude(calls []regie.Call) conclusion {
 		out.refused = regie.SystemCommunicationCancelled
 	}
 	if out.ends {
-		out.why = "The person denied it, or did not answer in time. Nothing of it was run."
+		out.why = regie.Say("The person denied it, or did not answer in time. Nothing of it was run.")
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func (r *run) complete(call *regie.Call) {
 	var open []string
 	for i := range r.calls {
 		other := &r.calls[i]
-		if other.ID != call.ID && other.State != regie.CallSucceeded && other.NotRun != regie.NotRunDuplicateInBatch {
+		if r.role(other) != regie.RoleComplete && other.State != regie.CallSucceeded && other.NotRun != regie.NotRunDuplicateInBatch {
 			open = append(open, other.Tool+": "+string(other.State))
 		}
 	}

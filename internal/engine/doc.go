@@ -4,9 +4,15 @@
 //	engine.go   what the engine needs, and Run
 //	round.go    the loop
 //	model.go    phase MODEL: the model call, its attempts
+//	fallback.go other providers that go on where one does not answer
+//	cached.go   answers that were given before
 //	plan.go     from a reply to calls: what may run, what is refused, what starts first
 //	calls.go    phase CALLS: queries side by side, actions one by one, intent before effect
+//	tools.go    tools that are away: who is told, what waits for them
 //	recover.go  what becomes of a call that was started by a process that died
+//	context.go  the budget of a prompt: summaries, and what is left out where there is none
+//	head.go     what of a request is not its thread, frozen
+//	show.go     prompts as they would be sent, or were
 //	stop.go     interrupt, pause, stop
 //	limits.go   the counters, pure
 //	thread.go   the thread for the model, rebuilt from the store, its bytes kept while the round runs

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dialect"
+	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -19,6 +22,8 @@ type Store interface {
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
+	Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error)
+	Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	Release(ctx context.Context, fence store.Fence) error
@@ -26,6 +31,12 @@ type Store interface {
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
+	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
+	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
+	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)
+	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
+	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
+	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
 }
 
 // Config sets up an Engine. Store, Providers and Tools are required.
@@ -33,9 +44,16 @@ type Config struct {
 	Store Store
 	// Providers returns a configured provider by its name.
 	Providers func(name string) (provider.Provider, error)
-	Tools     *tool.Registry
+	// Tools returns the tools that a round which begins, or is taken up, works with. It keeps them until it lets go. It may wait for some
+	// that are on their way, for a bounded time, and until ctx ends.
+	Tools func(ctx context.Context) *tool.Registry
 	// MaxOutput is the bound of a reply in tokens; zero means 8,192.
 	MaxOutput int
+	// Price returns what a provider's model costs; known is false where nobody knows it, stated says that it also holds for a model on this
+	// machine, which else costs nothing. Nil knows none (spec 6.3).
+	Price func(provider, model string) (p price.Price, stated, known bool)
+	// Caps returns what model calls for an agent may cost; nil caps nothing. They are those of now, not of a round's start (decision 29).
+	Caps func(agent string) regie.Caps
 	// Attempts bounds the tries of one model call (spec 3.6); zero means 3.
 	Attempts int
 	// Retry bounds the attempts of a call that may be repeated (spec 4.3).
@@ -48,6 +66,22 @@ type Config struct {
 	ApprovalTTL, QuestionTTL time.Duration
 	// NetworkRetry is how long a round waits for the network at first; zero means 30 s (decision 42).
 	NetworkRetry time.Duration
+	// HeadStart is how long a reply waits for its local queries before it is stored without their results; zero means 2 ms, less that it
+	// does not wait.
+	HeadStart time.Duration
+	// NetworkGiveUp is how long a round waits for the network before its session is paused; zero means for ever (decision 42).
+	NetworkGiveUp time.Duration
+	// Holds reports whether this process may still act on what it has claimed: asked right before an action whose intent is stored. Where
+	// another one may have taken over by now the action is not run (spec 11.1). Nil means always.
+	Holds func() bool
+	// Settings returns the fingerprint of a provider's settings: a round goes on with a fallback only under those of its beginning. Nil means
+	// that they never change.
+	Settings func(provider string) regie.Hash
+	// Breakers are the circuit breakers of the providers (spec 3.6); nil means those of this engine alone.
+	Breakers *provider.Breakers
+	// Cache is the response cache; nil asks the model each time. With CacheFold two questions that differ only in the case of letters are one.
+	Cache     Cache
+	CacheFold bool
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 }
@@ -58,6 +92,10 @@ type Engine struct {
 
 	levelsMu sync.Mutex
 	levels   map[regie.Hash]string
+	heads    map[headKey]regie.Hash
+
+	warmth       warmth
+	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
 }
 
 // New returns an engine.
@@ -77,13 +115,19 @@ func New(cfg Config) *Engine {
 	if cfg.QuestionTTL == 0 {
 		cfg.QuestionTTL = 7 * 24 * time.Hour
 	}
+	if cfg.HeadStart == 0 {
+		cfg.HeadStart = headStart
+	}
 	if cfg.NetworkRetry == 0 {
 		cfg.NetworkRetry = 30 * time.Second
+	}
+	if cfg.Breakers == nil {
+		cfg.Breakers = &provider.Breakers{}
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
 	}
-	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}}
+	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}, heads: map[headKey]regie.Hash{}}
 }
 
 // levels are those of the configuration and of the session.
@@ -99,6 +143,9 @@ type Stopped struct{ Word regie.StopRequest }
 
 // Error implements error.
 func (s Stopped) Error() string { return "stopped: " + string(s.Word) }
+
+// errTimeOver is the cause with which a round's steps are cut when its time is over (spec 3.2).
+var errTimeOver = errors.New("the round's time is over")
 
 // ErrShutdown is the cause with which a round's context is cancelled when its process ends: the round stays as it is stored.
 var ErrShutdown = errors.New("the process is shutting down")
@@ -117,20 +164,51 @@ type Left struct {
 // cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
 // configuration; the round stays as it is stored.
 func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, error) {
-	r := &run{
-		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
-		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls,
-		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
-		reviews: claimed.Reviews, questioned: claimed.Asked, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{},
-	}
-	if err := r.readPolicy(); err != nil {
+	r, err := e.newRun(ctx, claimed, e.toolsFor(steps, claimed.Round))
+	if err != nil {
 		return Left{}, err
 	}
-	err := r.loop(steps)
+	if end := r.round.Deadline; !end.IsZero() {
+		var cancel context.CancelFunc
+		steps, cancel = context.WithDeadlineCause(steps, end, errTimeOver)
+		defer cancel()
+	}
+	err = r.loop(steps)
+	r.stopEarly()
+	if err == nil {
+		r.keepWarm()
+	}
 	if errors.Is(err, ErrShutdown) {
-		r.handOver()
+		_ = r.giveBack() // where that fails the round is as if this process had died
 	}
 	return Left{Next: r.next, Waits: r.parked}, err
+}
+
+// newRun brings a round as it is stored into memory. It keeps these tools.
+func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.Registry) (*run, error) {
+	r := &run{
+		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
+		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls, tools: tools,
+		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
+		outage: claimed.Outage, reviews: claimed.Reviews, questioned: claimed.Asked,
+		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{}, again: map[regie.ID]bool{},
+	}
+	r.used, r.money = r.round.Tokens, e.termsOf(r.round, r.session.Type)
+	if err := r.readPolicy(); err != nil {
+		return nil, err
+	}
+	r.aim()
+	return r, nil
+}
+
+// toolsFor returns the tools that a round works with. One that is taken up to be stopped waits for none.
+func (e *Engine) toolsFor(ctx context.Context, round regie.Round) *tool.Registry {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if round.Stop != "" {
+		cancel()
+	}
+	return e.cfg.Tools(ctx)
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.
@@ -144,6 +222,8 @@ type run struct {
 	reply     *regie.Message // of the current exchange
 	calls     []regie.Call   // of the current exchange
 	policy    approval.Policy
+	json      *dialect.JSON  // of a round in that dialect
+	tools     *tool.Registry // frozen as long as it is held here (decision 14); each call is compared with what it was judged as
 	thread    thread
 	known     *store.Thread // the stored thread, where whoever claimed the round knows it
 	// commit is the context of store transitions: a step that has begun to be stored is not cut by a stop.
@@ -154,16 +234,33 @@ type run struct {
 	resumed bool
 	// unsaved are the calls of the batch that are settled here and not yet stored.
 	unsaved []int
-	sent    bool // the open model call was sent, and nothing of it is stored
-	parked  bool // released without having ended
-	next    regie.ID
-	circles string // why the reply that was just planned ends the round (decision 30)
+	early   *early
+	// started is the call whose intent this process has stored, and which it is about to run.
+	started  regie.ID
+	question provider.Question // what was asked last, for the response cache; zero where it is not asked
+	sent     bool              // the open model call was sent, and nothing of it is stored
+	due      bool              // the model call waited for its moment, so the provider's breaker does not keep it from being tried
+	outage   *regie.Outage     // of the current exchange's network
+	// targets are who may be asked, at is which one is, failures are those that have not answered in the current exchange.
+	targets  []target
+	at       int
+	failures []unanswered
+	parked   bool // released without having ended
+	next     regie.ID
+	summary  *summary
+	used     int64 // tokens of the round, with those of the reply that is being stored
+	money    terms
+	afford   int            // the longest reply that a cap pays for, in tokens; 0: as long as ever
+	circles  regie.Sentence // why the reply that was just planned ends the round (decision 30)
 
 	// What people are asked and have answered about the batch (ask.go).
 	rules      []regie.Rule
+	rulesAt    time.Time                       // when they were read
 	reviews    map[regie.ID]regie.Review       // by call: the latest
 	questioned map[regie.ID]bool               // the calls whose question was put to a person
 	judged     map[regie.ID]approval.Judgement // of the calls that are to be put to a person
 	fresh      map[regie.ID]bool               // the calls that were judged with the reply, under the rules of that moment
 	cleared    map[regie.ID]bool               // the calls that were judged again by this process
+	again      map[regie.ID]bool               // the calls that are asked about anew because those before them went otherwise
+	chained    bool                            // all that was approved was shown on top of what the calls before it still lead to
 }

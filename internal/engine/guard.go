@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -82,7 +83,7 @@ type guardVerdict struct {
 	overridable bool
 	// endRound says that the round ends EARLY_STOP once the batch is stored; note is the sentence that names the rule.
 	endRound bool
-	note     string
+	note     regie.Sentence
 	// unresolvedUnknown says that nobody knows what became of an earlier call with this signature: it must be asked about (decision
 	// 5). It is set whatever else the verdict is.
 	unresolvedUnknown bool
@@ -108,6 +109,9 @@ func newGuard(tools *tool.Registry) *guard {
 func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 	if news(message) {
 		g.hear()
+	}
+	if message.System != nil && message.System.Type == regie.SystemUndone {
+		clear(g.byID) // what was undone may be done again, also by a provider whose ids begin anew
 	}
 	if message.System != nil || len(calls) == 0 {
 		return
@@ -148,6 +152,11 @@ func (g *guard) enter(round regie.ID) {
 	clear(g.answered)
 	clear(g.failed)
 	clear(g.seen)
+}
+
+// leave drops what only the round that has ended needs.
+func (g *guard) leave() {
+	g.answered, g.failed, g.seen = map[regie.Hash]*remembered{}, map[regie.Hash]*failure{}, map[regie.Hash]struct{}{}
 }
 
 // add remembers a settled call.
@@ -316,12 +325,12 @@ func (g *guard) tells(call *regie.Call) bool {
 }
 
 // goesInCircles returns the sentence that names the rule where a settled batch, not yet observed, is the second in a row without
-// progress: the round ends EARLY_STOP. Else it returns "".
-func (g *guard) goesInCircles(calls []regie.Call) string {
+// progress: the round ends EARLY_STOP. Else it returns nothing.
+func (g *guard) goesInCircles(calls []regie.Call) regie.Sentence {
 	if g.progress(calls) || calls[0].RoundID != g.round || g.stalled+1 < maxStalled {
-		return ""
+		return regie.Sentence{}
 	}
-	return fmt.Sprintf("%d replies in a row brought nothing new and changed nothing", maxStalled)
+	return regie.Say("%s replies in a row brought nothing new and changed nothing", strconv.Itoa(maxStalled))
 }
 
 func (g *guard) definition(call *regie.Call) regie.ToolDefinition {
@@ -373,7 +382,7 @@ func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
 		v.problem.Hint = "change the arguments or take another way; the run ends if this call comes once more"
 	}
 	if f.repeats > 0 {
-		v.endRound, v.note = true, fmt.Sprintf("a call of %s that cannot succeed was proposed for the third time", call.Tool)
+		v.endRound, v.note = true, regie.Say("a call of %s that cannot succeed was proposed for the third time", call.Tool)
 	}
 }
 
@@ -453,8 +462,14 @@ func brought(call *regie.Call) regie.Hash {
 	if err != nil { // strings and booleans always encode
 		problem = nil
 	}
-	data := make([]byte, 0, len(call.Signature)+len(call.State)+len(result)+len(problem)+2)
-	data = append(append(append(data, call.Signature[:]...), call.State...), 0)
+	asked := call.Signature[:]
+	switch call.NotRun {
+	case regie.NotRunOutOfScope, regie.NotRunInvalid, regie.NotRunOverLimit: // nothing was asked: the same refusal is nothing new
+		asked = []byte(call.Tool)
+	default:
+	}
+	data := make([]byte, 0, len(asked)+len(call.State)+len(result)+len(problem)+2)
+	data = append(append(append(data, asked...), call.State...), 0)
 	data = append(append(append(data, problem...), 0), result...)
 	return regie.HashOf(data)
 }
@@ -462,4 +477,7 @@ func brought(call *regie.Call) regie.Hash {
 func keyOf(call *regie.Call) callKey { return callKey{call.ProviderCallID, call.Signature} }
 
 // reissued reports whether a call's provider id was made here because the model's own repeated, or was none (decision 8).
-func reissued(call *regie.Call) bool { return call.ProviderCallID == "call_"+call.ID.String() }
+// A copy in a fork has the provider id of the call that was made.
+func reissued(call *regie.Call) bool {
+	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() && call.ProviderCallID == "call_"+call.CopyOf.String()
+}

@@ -201,7 +201,7 @@ func (c *guardCase) check(t *testing.T) {
 		if v.notRun != "" && (v.problem == nil) == (v.result == "") {
 			t.Errorf("%s: a call that is not run has either a result or an error: %+v", name, v)
 		}
-		said := v.result + v.note
+		said := v.result + v.note.String()
 		if v.problem != nil {
 			said += v.problem.Message + " " + v.problem.Hint + " " + v.problem.Param
 		}
@@ -329,6 +329,14 @@ func TestGuardSameID(t *testing.T) {
 			s.batch(wire(again, "call_"+again.ID.String()))
 		}, tool: read, id: "id1", want: refused},
 
+		{name: "one that was undone", tell: func(s *story) {
+			s.batch(wire(s.done(write, "x", "ok"), "id1"))
+			s.system(regie.SystemUndone)
+		}, tool: write, id: "id1"},
+		{name: "one of unknown outcome, behind an undo", tell: func(s *story) {
+			s.batch(wire(s.unknown(send, "x"), "id1"))
+			s.system(regie.SystemUndone)
+		}, tool: send, id: "id1", want: "ask"},
 		{name: "another id", tell: func(s *story) { s.batch(wire(s.done(read, "x", "text"), "id1")) }, tool: read, id: "id2"},
 		{name: "no id", tell: func(s *story) { s.batch(wire(s.done(read, "x", "text"), "")) }, tool: read, id: noID},
 		{name: "the same id with another signature", tell: func(s *story) { s.batch(wire(s.done(read, "y", "text"), "id1")) }, tool: read, id: "id1"},

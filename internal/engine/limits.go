@@ -1,52 +1,178 @@
 package engine
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 )
 
-// DefaultLimits are the limits of spec 3.2 for native tool calls.
-func DefaultLimits(kind regie.SessionType) regie.Limits {
-	if kind == regie.SessionAutomation {
-		return regie.Limits{Total: 50, Queries: 20, Retries: 5, FormatErrors: 5, CallsInReply: 10}
+// DefaultLimits are the limits of spec 3.2: in the JSON dialect, where one reply carries a whole batch, those of the seeds. Nothing
+// bounds the tokens and the time of a round by default.
+func DefaultLimits(kind regie.SessionType, dialect regie.Dialect) regie.Limits {
+	automation, json := kind == regie.SessionAutomation, dialect == regie.DialectJSON
+	out := regie.Limits{Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, CallsInReply: 10}
+	switch {
+	case automation && json:
+		out.Total, out.Queries = 20, 5
+	case automation:
+		out.Total, out.Queries = 50, 20
+	case json:
+		out.Total, out.Queries = 10, 3
 	}
-	return regie.Limits{Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, CallsInReply: 10}
+	if automation {
+		out.Retries, out.FormatErrors = 5, 5
+	}
+	return out
 }
 
-// afterReply counts a parsed reply (decision 41) and names the limit that keeps its calls from running, or "".
-func afterReply(c regie.Counters, l regie.Limits, calls []regie.Call) (regie.Counters, string) {
-	c.Total++
-	c.FormatErrors = 0
-	switch {
-	case len(calls) == 0:
-		return c, ""
-	case c.Total >= l.Total: // nobody would read the results
-		return c, fmt.Sprintf("the limit of %d replies in one run", l.Total)
-	case !hasAction(calls) && c.Queries >= l.Queries:
-		return c, fmt.Sprintf("the limit of %d replies in a row that only read", l.Queries)
-	default:
-		return c, ""
-	}
+// batch is what the counters have to know of a reply's calls.
+type batch struct {
+	calls int
+	// acts says that an action is among them, failed that one of those did not succeed, as after a refusal.
+	acts, failed bool
+	// asks says that a question is among them, answered that a person has answered it.
+	asks, answered bool
+	// final says that nobody need read the results: nothing is there but the end of the run, or in the JSON dialect of an answer, and
+	// perhaps the plan.
+	final bool
 }
 
-// afterBatch counts a settled batch (decision 41) and names the limit that it passes, or "". What a person refused, and a completion that
-// was refused, count as a retry like a failed action.
-func afterBatch(c regie.Counters, l regie.Limits, calls []regie.Call, refused bool) (regie.Counters, string) {
-	switch {
-	case !hasAction(calls) && !refused:
-		c.Retries = 0
-		c.Queries++
-	case actionsSucceeded(calls) && !refused:
-		c.Queries, c.Retries = 0, 0
-	default:
-		c.Queries = 0
-		c.Retries++
-		if c.Retries > l.Retries {
-			return c, fmt.Sprintf("the limit of %d retries of failed actions", l.Retries)
+// batchOf reads a batch of a dialect. refused says that it came to nothing because somebody said no (decision 41).
+func batchOf(calls []regie.Call, dialect regie.Dialect, role func(*regie.Call) regie.ToolRole, refused bool) batch {
+	b := batch{calls: len(calls), failed: refused}
+	plans, ends := 0, 0
+	for i := range calls {
+		c := &calls[i]
+		switch role(c) {
+		case regie.RoleQuestion:
+			b.asks = b.asks || !c.State.Settled() || c.State == regie.CallSucceeded // one that was settled unasked is no question
+			b.answered = b.answered || c.State == regie.CallSucceeded
+		case regie.RoleComplete:
+			ends++
+		case regie.RolePlan:
+			plans++
+		}
+		if c.Kind == regie.KindAction {
+			b.acts = true
+			b.failed = b.failed || c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch
 		}
 	}
-	return c, ""
+	b.final = ends+plans == len(calls) && (ends > 0 || dialect == regie.DialectJSON)
+	return b
+}
+
+// noLimit says that none is met.
+var noLimit regie.Sentence
+
+// spent names the limit of the whole round that is used up, or noLimit: then no reply would be read any more.
+func spent(c regie.Counters, tokens int64, l regie.Limits) regie.Sentence {
+	switch {
+	case c.Total >= l.Total:
+		return counted(l.Total, regie.Say("the limit of 1 reply in one run"), regie.Say("the limit of %s replies in one run", amount(l.Total)))
+	case l.Tokens > 0 && tokens >= l.Tokens:
+		return counted(l.Tokens, regie.Say("the limit of 1 token in one run"), regie.Say("the limit of %s tokens in one run", amount(l.Tokens)))
+	default:
+		return noLimit
+	}
+}
+
+// scoped says over what a limit of a run counts in an automation: over the session (decision 2).
+func scoped(limit regie.Sentence, kind regie.SessionType) regie.Sentence {
+	if kind != regie.SessionAutomation {
+		return limit
+	}
+	switch limit.Format {
+	case "the limit of 1 reply in one run":
+		return regie.Say("the limit of 1 reply in this session")
+	case "the limit of %s replies in one run":
+		return regie.Say("the limit of %s replies in this session", limit.Args...)
+	case "the limit of 1 token in one run":
+		return regie.Say("the limit of 1 token in this session")
+	case "the limit of %s tokens in one run":
+		return regie.Say("the limit of %s tokens in this session", limit.Args...)
+	case "the limit of 1 second in one run":
+		return regie.Say("the limit of 1 second in this session")
+	case "the limit of %s seconds in one run":
+		return regie.Say("the limit of %s seconds in this session", limit.Args...)
+	default:
+		return limit
+	}
+}
+
+// counted is the sentence for one, or that for more.
+func counted[N int | int64](n N, one, more regie.Sentence) regie.Sentence {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+func amount[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
+
+// timeLimit names the limit of a round's time.
+func timeLimit(l regie.Limits) regie.Sentence {
+	return counted(l.Seconds, regie.Say("the limit of 1 second in one run"), regie.Say("the limit of %s seconds in one run", amount(l.Seconds)))
+}
+
+// afterReply counts a reply that could be read (decision 41) and names the limit that keeps its calls from running, or noLimit.
+func afterReply(c regie.Counters, tokens int64, l regie.Limits, b batch) (regie.Counters, regie.Sentence) {
+	if !fault.Bug(fault.BugCounter) {
+		c.Total++
+	}
+	c.FormatErrors = 0
+	switch limit := spent(c, tokens, l); {
+	case b.calls == 0, b.final:
+		return c, noLimit
+	case !limit.IsZero(): // nobody would read the results
+		return c, limit
+	case !b.acts && !b.asks && c.Queries >= l.Queries:
+		return c, queryLimit(l)
+	default:
+		return c, noLimit
+	}
+}
+
+// afterBatch counts a settled batch (decision 41) and names the limit that it meets, or noLimit. A counter never passes its limit: what meets
+// it is not counted, it ends the round.
+func afterBatch(c regie.Counters, l regie.Limits, b batch) (regie.Counters, regie.Sentence) {
+	switch {
+	case b.failed:
+		return afterFailure(c, l)
+	case b.acts, b.answered:
+		c.Queries, c.Retries = 0, 0
+	case b.final:
+	case c.Queries >= l.Queries: // only a question comes here, which was let through and came to nothing
+		return c, queryLimit(l)
+	default:
+		c.Queries, c.Retries = c.Queries+1, 0
+	}
+	return c, noLimit
+}
+
+func queryLimit(l regie.Limits) regie.Sentence {
+	return counted(l.Queries, regie.Say("the limit of 1 reply in a row without an action"), regie.Say("the limit of %s replies in a row without an action", amount(l.Queries)))
+}
+
+// afterFailure counts a step that is to be tried again: a failed action, a refusal, an end that is none.
+func afterFailure(c regie.Counters, l regie.Limits) (regie.Counters, regie.Sentence) {
+	c.Queries = 0
+	if c.Retries >= l.Retries {
+		return c, counted(l.Retries, regie.Say("the limit of 1 retry of failed actions"), regie.Say("the limit of %s retries of failed actions", amount(l.Retries)))
+	}
+	c.Retries++
+	return c, noLimit
+}
+
+// afterFormatError counts a reply that could not be read.
+func afterFormatError(c regie.Counters, tokens int64, l regie.Limits) (regie.Counters, regie.Sentence) {
+	c.Total++
+	if c.FormatErrors >= l.FormatErrors {
+		return c, counted(l.FormatErrors, regie.Say("the limit of 1 correction of replies that cannot be read"),
+			regie.Say("the limit of %s corrections of replies that cannot be read", amount(l.FormatErrors)))
+	}
+	c.FormatErrors++
+	return c, spent(c, tokens, l)
 }
 
 func hasAction(calls []regie.Call) bool {
@@ -58,12 +184,20 @@ func hasAction(calls []regie.Call) bool {
 	return false
 }
 
-func actionsSucceeded(calls []regie.Call) bool {
-	for i := range calls {
-		c := &calls[i]
-		if c.Kind == regie.KindAction && c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch {
-			return false
-		}
+// sessionEnd is the reason with which the end of an automation's round closes its session (decision 44), or "" where the session stays
+// open: COMPLETED is only ever the model's own word.
+func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
+	if kind != regie.SessionAutomation {
+		return ""
 	}
-	return true
+	switch end {
+	case regie.EndCompleted:
+		return regie.SessionCompleted
+	case regie.EndAnswered, regie.EndLimit, regie.EndEarlyStop, regie.EndWatchdog: // ANSWERED is silence after the nudge
+		return regie.SessionTimeout
+	case regie.EndProviderError, regie.EndNoProgress, regie.EndDenied:
+		return regie.SessionError
+	default: // an interrupt leaves the session usable (decision 6), a stop closes it by itself
+		return ""
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -15,25 +16,38 @@ import (
 
 // plan turns a reply into its message and its calls. A call that cannot run is settled at once, so that each has exactly one
 // result whatever the model wrote (invariant 4).
-func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
-	r.circles = ""
+func (r *run) plan(h *heard) (regie.Message, []regie.Call) {
+	r.circles = regie.Sentence{}
 	message := regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: r.round.Agent, Model: r.round.Model},
-		Exchange: r.exchange.Number, TraceID: r.round.TraceID, Usage: &reply.Usage, AI: &regie.AIReply{StopReason: reply.StopReason},
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: r.author(),
+		Exchange: r.exchange.Number, TraceID: r.round.TraceID, Usage: &h.reply.Usage,
+		AI: &regie.AIReply{StopReason: h.reply.StopReason, Verbatim: h.verbatim, Cached: h.reply.Cached},
+	}
+	check := false
+	if h.said != nil {
+		message.AI.PostText, message.AI.KeepControl, check = h.said.PostText, h.said.KeepControl, h.said.ValidationRequest
 	}
 	var calls []regie.Call
 	first := map[regie.Hash]regie.ID{} // by signature, in this batch
+	reads := map[regie.Hash]regie.ID{} // the same of queries since the last action: after one they may bring something else
 	used := map[string]struct{}{}      // provider ids of this batch
-	for _, part := range reply.Parts {
+	for _, part := range h.parts {
 		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
-			call := r.propose(part.Call, calls, message.ID, used)
+			call := r.propose(part.Call, proposal{before: calls, message: message.ID, used: used, check: check})
 			if !call.State.Settled() {
-				if earlier, ok := first[call.Signature]; ok {
+				same, role := first, r.role(&call)
+				if call.Kind == regie.KindQuery && role == "" {
+					same = reads
+				}
+				if earlier, ok := same[call.Signature]; ok {
 					call.DuplicateOf = earlier
 					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{Code: "DUPLICATE_IN_BATCH", Message: "the same call stands earlier in this reply: see its result"})
 				} else {
-					first[call.Signature] = call.ID
+					same[call.Signature] = call.ID
+					if call.Kind == regie.KindAction && role == "" {
+						clear(reads)
+					}
 				}
 			}
 			stored.CallID, stored.Tool, stored.Arguments = call.ID, call.Tool, regie.HashOf([]byte(call.Arguments))
@@ -44,12 +58,20 @@ func (r *run) plan(reply *provider.Reply) (regie.Message, []regie.Call) {
 	return message, calls
 }
 
+// proposal is what a call is proposed in.
+type proposal struct {
+	before  []regie.Call // of the same reply
+	message regie.ID
+	used    map[string]struct{} // the provider's ids in the reply
+	check   bool                // the model asks for a person's check of its actions (decision 40)
+}
+
 // propose makes the row of one call and says at once why it cannot run, if it cannot.
-func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID, used map[string]struct{}) regie.Call {
-	ordinal := len(before)
-	checked := r.cfg.Tools.Check(wire.Name, wire.Arguments)
+func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
+	ordinal, before, used := len(in.before), in.before, in.used
+	checked := r.tools.Check(wire.Name, wire.Arguments)
 	call := regie.Call{
-		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, Ordinal: ordinal, MessageID: message,
+		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, Ordinal: ordinal, MessageID: in.message,
 		Origin: regie.OriginModel, Tool: checked.Name, ProviderCallID: wire.ID, Kind: regie.KindAction, Class: regie.ClassOnce,
 		Signature: checked.Signature, Arguments: wire.Arguments, State: regie.CallProposed,
 	}
@@ -66,8 +88,14 @@ func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID
 	}
 	switch {
 	case ordinal >= r.round.Limits.CallsInReply:
-		notRun(&call, regie.NotRunOverLimit, regie.CallError{
-			Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls in one reply; propose it again in the next one", r.round.Limits.CallsInReply), Retryable: true,
+		problem := regie.CallError{Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls", r.round.Limits.CallsInReply), Retryable: true}
+		if ordinal == r.round.Limits.CallsInReply { // said in full once: there may be thousands
+			problem.Message += " in one reply, as all that follow; propose them again in the next one"
+		}
+		notRun(&call, regie.NotRunOverLimit, problem)
+	case r.withheld() && !r.plans(&checked):
+		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
+			Code: codeToolsWithheld, Message: "not run: after what has succeeded only an answer is wanted here", Hint: "answer the person from what you have",
 		})
 	case checked.Error != nil:
 		if !r.guarded(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
@@ -78,7 +106,7 @@ func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID
 			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed",
 		})
 	default:
-		call.Ask = checked.Asks
+		call.Ask = checked.Asks || in.check && call.Kind == regie.KindAction
 		judged := r.judge(&call, checked.Tool.Definition())
 		if !r.guarded(&call, checked.Tool.Definition(), wire.ID, before, judged) {
 			r.put(&call, judged)
@@ -88,17 +116,11 @@ func (r *run) propose(wire *provider.Call, before []regie.Call, message regie.ID
 	return call
 }
 
-// policyFails reports whether the run is to end at the first action that would need an approval.
-func (r *run) policyFails(calls []regie.Call) bool {
-	if r.policy.OnApproval != approval.FailRun {
-		return false
-	}
-	for i := range calls {
-		if calls[i].NotRun == regie.NotRunDenied && calls[i].Error.Code == "APPROVAL_NEEDED" {
-			return true
-		}
-	}
-	return false
+// codeToolsWithheld is what the model reads of a call where it may only answer (spec 3.3).
+const codeToolsWithheld regie.Code = "TOOLS_WITHHELD"
+
+func (r *run) plans(c *tool.Checked) bool {
+	return c.Tool != nil && c.Tool.Definition().Role == regie.RolePlan
 }
 
 // startNext prepares the next call of the batch if it is an action: with its intent it becomes STARTED, a failure to prepare
@@ -117,14 +139,15 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 		}
 		target, inv := r.invocation(call)
 		if target == nil {
-			notRun(call, regie.NotRunOutOfScope, regie.CallError{Code: regie.CodeUnknownTool, Message: "the tool is no longer there"})
-			continue
+			r.gone(call)
+		} else if !r.clear(call, target) && (!call.State.Settled() || r.policyFails(calls)) {
+			return nil, nil // it is asked about anew, or the run ends with it
 		}
-		if !r.clear(call, target) {
-			if call.State.Settled() {
-				continue
+		if call.State.Settled() {
+			if anyApproved(calls[i+1:]) { // what was shown of them may count on this one
+				return nil, nil
 			}
-			return nil, nil // it is asked about anew
+			continue
 		}
 		intent, problem := r.prepare(ctx, target, inv)
 		if ctx.Err() != nil {
@@ -132,6 +155,9 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 		}
 		if problem != nil {
 			settle(call, regie.CallFailed, "", problem)
+			if anyApproved(calls[i+1:]) {
+				return nil, nil
+			}
 			continue
 		}
 		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent, time.Now().UTC(), call.Attempts+1
@@ -148,29 +174,52 @@ func (r *run) prepare(ctx context.Context, target tool.Tool, inv *tool.Invocatio
 	return tool.Prepare(ctx, target, inv)
 }
 
-// executable returns the arguments that a call runs with: the edited ones, or what the model wrote.
-func (r *run) executable(call *regie.Call) json.RawMessage {
-	if len(call.Executed) > 0 && !fault.Bug(fault.BugUnedited) {
+// arguments are what a call is stored to run with: the edited ones, or what the model wrote.
+func (r *run) arguments(call *regie.Call) json.RawMessage {
+	if len(call.Executed) > 0 {
 		return call.Executed
 	}
-	return r.cfg.Tools.Executable(call.Tool, call.Arguments)
+	return r.tools.Executable(call.Tool, call.Arguments)
+}
+
+// executable returns the arguments that a call runs with.
+func (r *run) executable(call *regie.Call) json.RawMessage {
+	if fault.Bug(fault.BugUnedited) {
+		return r.tools.Executable(call.Tool, call.Arguments)
+	}
+	return r.arguments(call)
 }
 
 // invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is not the one that was judged
 // (decision 20).
 func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
-	target, definition, ok := r.cfg.Tools.Lookup(call.Tool)
+	target, definition, ok := r.tools.Lookup(call.Tool)
 	if !ok || definition != call.Definition {
 		return nil, nil
 	}
 	inv := &tool.Invocation{
 		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
-		Keep: r.cfg.Store.PutBlob,
+		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call),
 	}
 	if call.State == regie.CallApproved {
 		inv.Preconditions = r.reviews[call.ID].Preview.Preconditions
 	}
 	return target, inv
+}
+
+// earlier gives the calls of a call's toolkit in its session, the newest first, as the model knew them when it proposed the call: what it
+// reads in the same reply it has not seen yet.
+func (r *run) earlier(call *regie.Call) func(ctx context.Context, visit func(regie.Call) bool) error {
+	toolkit, _, _ := strings.Cut(call.Tool, ".")
+	id, message := call.ID, call.MessageID
+	return func(ctx context.Context, visit func(regie.Call) bool) error {
+		return r.cfg.Store.RecentCalls(ctx, r.session.ID, toolkit, func(c regie.Call) bool {
+			if c.ID == id || c.MessageID == message && c.Kind == regie.KindQuery {
+				return true
+			}
+			return visit(c)
+		})
+	}
 }
 
 // refuse settles every open call of a batch without running it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/regie-run/regie"
 )
@@ -11,12 +12,15 @@ import (
 // loop is the round (spec 3.1): one step after another, each ending in a stored state.
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
-		if err := r.endEarly(regie.EndNoProgress, "the run was taken up several times without getting anywhere"); regie.CodeOf(err) != regie.CodeStopRequested {
+		if err := r.endEarly(regie.EndNoProgress, regie.Say("the run was taken up several times without getting anywhere")); regie.CodeOf(err) != regie.CodeStopRequested {
 			return err
 		}
 		if err := r.readStop(); err != nil { // the word wins here too
 			return err
 		}
+	}
+	if err := r.tellMissing(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested { // a stopping word is obeyed below
+		return err
 	}
 	for r.round.Phase != regie.PhaseEnd && !r.parked {
 		if err := r.step(ctx); err != nil {
@@ -32,18 +36,26 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// handOver stores what is done and gives the round back in good order. Where that fails the round is as if its process had died.
-func (r *run) handOver() {
-	if r.save() == nil && r.letGo() == nil {
-		_ = r.cfg.Store.Release(r.commit, r.fence)
+// giveBack stores what is done and gives the round back in good order: whoever takes it up knows that nothing of it is under way, so a
+// call that has started and has no result did not run. What a dead process started, and nobody has looked into yet, is left as that
+// process left it; the store knows it of a call that waits for its tool.
+func (r *run) giveBack() error {
+	if err := errors.Join(r.save(), r.letGo()); err != nil {
+		return err
 	}
+	if r.resumed && slices.ContainsFunc(r.calls, func(c regie.Call) bool { return c.State == regie.CallStarted && !c.Recovered }) {
+		return nil
+	}
+	return r.cfg.Store.Release(r.commit, r.fence)
 }
 
 func (r *run) step(ctx context.Context) error {
-	if word, err := r.stopWord(ctx); err != nil || word != "" {
-		if err != nil {
-			return err
-		}
+	switch word, err := r.stopWord(ctx); {
+	case errors.Is(err, errTimeOver):
+		return r.endAtLimit(timeLimit(r.round.Limits))
+	case err != nil:
+		return err
+	case word != "":
 		return r.obey(word)
 	}
 	switch r.round.Phase {
@@ -84,11 +96,16 @@ func (r *run) readStop() error {
 }
 
 func (r *run) readPolicy() error {
-	if len(r.round.Policy) == 0 {
-		return nil
+	if len(r.round.Policy) > 0 {
+		if err := json.Unmarshal(r.round.Policy, &r.policy); err != nil {
+			return regie.Errorf(regie.CodeCorrupt, "the policy of round %s cannot be read: %v", r.round.ID, err)
+		}
 	}
-	if err := json.Unmarshal(r.round.Policy, &r.policy); err != nil {
-		return regie.Errorf(regie.CodeCorrupt, "the policy of round %s cannot be read: %v", r.round.ID, err)
+	if r.automation() { // nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+		r.policy.Questions, r.policy.WaitNetwork = false, true
 	}
 	return nil
 }
+
+// automation reports whether the round runs unattended.
+func (r *run) automation() bool { return r.session.Type == regie.SessionAutomation }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -15,17 +14,17 @@ const maxResumes = 3
 // obey carries a stopping word out, at the border between two steps (decision 6).
 func (r *run) obey(word regie.StopRequest) error {
 	if word != regie.StopPause {
-		return r.endEarly(endOf(word), "stopped by the person")
+		return r.endEarly(endOf(word), byPerson)
 	}
-	if err := errors.Join(r.save(), r.letGo()); err != nil {
-		return err
-	}
-	if err := r.cfg.Store.Release(r.commit, r.fence); err != nil {
+	if err := r.giveBack(); err != nil {
 		return err
 	}
 	r.parked = true
 	return nil
 }
+
+// byPerson is why a round ends whom a person stopped.
+var byPerson = regie.Say("stopped by the person")
 
 func endOf(word regie.StopRequest) regie.RoundEnd {
 	if word == regie.StopStop {
@@ -35,23 +34,35 @@ func endOf(word regie.StopRequest) regie.RoundEnd {
 }
 
 // endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread legal.
-func (r *run) endEarly(reason regie.RoundEnd, note string) error {
+func (r *run) endEarly(reason regie.RoundEnd, note regie.Sentence) error {
 	if r.round.Phase == regie.PhaseModel {
 		return r.endInModel(reason, note)
 	}
 	return r.endInCalls(reason, note)
 }
 
+// endAtLimit ends a round between two steps, because a limit of all of it is used up (spec 3.2).
+func (r *run) endAtLimit(limit regie.Sentence) error {
+	if r.round.Phase != regie.PhaseModel {
+		return r.endInCalls(regie.EndLimit, limit)
+	}
+	end := r.ended(r.round.Counters, regie.EndLimit, limit)
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.attempt(regie.CodeTimeout, "ended: "+limit.String()+" was reached"), Message: r.limitMessage(limit, nil), Advance: &end,
+	})
+	return r.moved(out, err, end)
+}
+
 // endInModel ends a round whose model call is open. The call may have been sent: it is booked.
-func (r *run) endInModel(reason regie.RoundEnd, note string) error {
+func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
 	end := r.ended(r.round.Counters, reason, note)
-	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note), Advance: &end})
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note.String()), Advance: &end})
 	return r.moved(out, err, end)
 }
 
 // endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run. A person's answer may
 // come between looking and storing; then it is looked at again.
-func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
+func (r *run) endInCalls(reason regie.RoundEnd, note regie.Sentence) error {
 	for try := 1; ; try++ {
 		if err := r.current(); err != nil {
 			return err
@@ -62,21 +73,28 @@ func (r *run) endInCalls(reason regie.RoundEnd, note string) error {
 	}
 }
 
-func (r *run) endBatch(reason regie.RoundEnd, note string) error {
+func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
+	code, why := regie.NotRunInterrupted, note.String()
+	if reason == regie.EndLimit {
+		code, why = regie.NotRunOverLimit, note.String()+" was reached"
+	}
 	for i := range r.calls {
 		call := &r.calls[i]
 		if call.State.Settled() {
 			continue
 		}
-		if call.State == regie.CallStarted && r.resumed {
+		if r.mayHaveRun(call) {
 			r.settleStarted(call)
 		}
 		if !call.State.Settled() {
-			notRun(call, regie.NotRunInterrupted, regie.CallError{Code: regie.Code(regie.NotRunInterrupted), Message: "not run: " + note})
+			notRun(call, code, regie.CallError{Code: regie.Code(code), Message: "not run: " + why})
 		}
 		r.unsaved = append(r.unsaved, i) // kept for the next try where a stronger word refuses this end
 	}
-	message := r.results(r.calls, "The run ended here: "+note+".")
+	message := r.results(r.calls, "The run ended here: "+note.String()+".")
+	if reason == regie.EndLimit {
+		message = r.limitMessage(note, r.calls)
+	}
 	end := r.ended(r.round.Counters, reason, note)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
 		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &end,

@@ -24,8 +24,21 @@ const (
 	DecideAfter   = "decide-after"   // after it, before the round goes on
 	AskBefore     = "ask-before"     // before people are asked and the round lets go
 	AskAfter      = "ask-after"      // after it
+	SummaryBefore = "summary-before" // a prompt is over its budget, nothing of that is stored
+	SummaryBegun  = "summary-begun"  // its exchange has become that of a summary, which was not sent
+	CompactBefore = "compact-before" // the summary is here, or cannot be had; before its commit
+	CompactAfter  = "compact-after"  // after it
 	EndBefore     = "end-before"     // before the answer is committed
 	EndAfter      = "end-after"      // after it
+	FormatBefore  = "format-before"  // a reply that cannot be read is here with its correction, before their commit
+	FormatAfter   = "format-after"   // after it, before the model is asked again
+	EnrichBefore  = "enrich-before"  // what a message names was read, nothing of it is stored
+	EnrichAfter   = "enrich-after"   // it is stored with its DATA_ADDED, the model was not asked
+	NudgeBefore   = "nudge-before"   // an automation's reply without calls, before the commit that nudges it
+	NudgeAfter    = "nudge-after"    // after it, before the model is asked again
+	CloseBefore   = "close-before"   // the end of a round is to close its session, before that commit
+	ReserveBefore = "reserve-before" // what a model call may cost is not reserved yet, and the step before did not do it
+	ReserveAfter  = "reserve-after"  // it is, before the call is made
 
 	PendingBefore  = "pending-before"  // a message for a busy session, before its commit
 	PendingAfter   = "pending-after"   // after it
@@ -38,6 +51,12 @@ const (
 	ExpireAfter    = "expire-after"    // after it, before the round goes on
 	OpenBefore     = "open-before"     // the files are as they were left
 	OpenAfter      = "open-after"      // SQLite has replayed its log; nothing has gone on yet
+
+	UndoBefore = "undo-before" // an undo is planned and what the files hold is kept; before the commit that intends it
+	UndoBegun  = "undo-begun"  // after it, before any file changes
+	UndoFile   = "undo-file"   // a file was put back, others were not
+	UndoFiles  = "undo-files"  // all were, before the commit that says so
+	UndoAfter  = "undo-after"  // after it
 
 	BackupBefore  = "backup-before"  // before a migration: its backup is written and has not its name yet
 	MigrateBefore = "migrate-before" // the backup is there, the schema is the old one
@@ -52,8 +71,11 @@ func Points() []string {
 	return []string{
 		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter, IntentBefore, IntentAfter, EffectAfter,
 		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
-		AskBefore, AskAfter, EndBefore, EndAfter, PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
+		AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
+		NudgeBefore, NudgeAfter, CloseBefore, ReserveBefore, ReserveAfter,
+		PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
 		ExpireBefore, ExpireAfter, OpenBefore, OpenAfter,
+		UndoBefore, UndoBegun, UndoFile, UndoFiles, UndoAfter,
 	}
 }
 
@@ -65,10 +87,36 @@ const (
 	BugResultFirst        = "result-before-effect" // a result is committed before the effect happens
 	BugUnedited           = "unedited-arguments"   // an approved call runs with the arguments from before the person's edit
 	BugDecidedTwice       = "decided-twice"        // a second decision on a call is accepted, and wins
+	BugUndoFirst          = "undo-before-intent"   // files are put back before the undo is committed as intended
+	BugUndoBlind          = "undo-blind"           // after a crash an undo is called done without a look at its files
 	BugUnsynced           = "commit-before-sync"   // a commit is acknowledged before it is on the disk
 )
 
-// Bugs lists the seeded bugs that show when processes are killed, for the harness. BugUnsynced shows only when power is lost.
+// The seeded bugs of the loop, which the simulation must catch (spec 12.4).
+const (
+	BugCounter = "counter-stuck" // replies are not counted
+	BugTwice   = "result-twice"  // a model is given the results of a batch twice
+	BugHalf    = "half-batch"    // a prompt holds a batch without its last result
+	BugBudget  = "budget-blind"  // a model call is reserved without a look at what is spent
+)
+
+// Bugs lists the seeded bugs that show when processes are killed in the midst of calls, for the harness and the simulation. BugUnsynced
+// shows only when power is lost.
 func Bugs() []string {
 	return []string{BugEffectBeforeIntent, BugRetryOnce, BugNewKey, BugResultFirst, BugUnedited, BugDecidedTwice}
 }
+
+// UndoBugs lists the seeded bugs that show when processes are killed while they put files back, for the harness: the simulation has no files.
+func UndoBugs() []string { return []string{BugUndoFirst, BugUndoBlind} }
+
+// The seeded bugs that show only where several engines share a database.
+const (
+	BugNoLease = "lease-ignored"   // a round is taken from an engine that holds it and lives
+	BugNoEpoch = "epoch-unchecked" // who was taken over from may write all the same
+)
+
+// SharedBugs lists the seeded bugs that show only where several engines share a database, for the harness of nodes.
+func SharedBugs() []string { return []string{BugNoLease, BugNoEpoch} }
+
+// LoopBugs lists the seeded bugs that show in a whole session, also where nothing dies, for the simulation.
+func LoopBugs() []string { return []string{BugCounter, BugTwice, BugHalf, BugBudget} }

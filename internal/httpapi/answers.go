@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -11,15 +12,46 @@ import (
 // sessionWord carries the words that are said to a whole session (decision 6).
 func (s *server) sessionWord(w http.ResponseWriter, r *http.Request) {
 	id, err := regie.ParseID(r.PathValue("id"))
+	var out any = struct{}{}
 	if err == nil {
 		switch word := r.PathValue("word"); word {
 		case "stop":
-			err = s.control.Stop(r.Context(), id)
+			out, err = s.control.Stop(r.Context(), id)
 		case "close":
 			err = s.control.CloseSession(r.Context(), id)
 		default:
 			err = regie.Errorf(regie.CodeNotFound, "there is no word %q for a session: use stop or close", word)
 		}
+	}
+	s.answer(w, r, http.StatusOK, out, err)
+}
+
+// rules lists standing rules.
+func (s *server) rules(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	filter := store.RuleFilter{Root: query.Get("root"), Short: query.Get("short")}
+	var err error
+	if text := query.Get("id"); text != "" {
+		filter.ID, err = regie.ParseID(text)
+	}
+	if text := query.Get("ended"); err == nil && text != "" {
+		if filter.Ended, err = strconv.ParseBool(text); err != nil {
+			err = regie.Errorf(regie.CodeBadRequest, "ended must be true or false")
+		}
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	list, err := s.control.Rules(r.Context(), filter)
+	s.answer(w, r, http.StatusOK, list, err)
+}
+
+func (s *server) revoke(w http.ResponseWriter, r *http.Request) {
+	var in dispatch.RevokeRequest
+	err := decode(w, r, &in)
+	if err == nil {
+		err = s.control.Revoke(r.Context(), in)
 	}
 	s.answer(w, r, http.StatusOK, struct{}{}, err)
 }
@@ -34,6 +66,11 @@ func (s *server) inbox(w http.ResponseWriter, r *http.Request) {
 	}
 	if text := query.Get("id"); err == nil && text != "" {
 		filter.ID, err = regie.ParseID(text)
+	}
+	if text := query.Get("brief"); err == nil && text != "" {
+		if filter.Brief, err = strconv.ParseBool(text); err != nil {
+			err = regie.Errorf(regie.CodeBadRequest, "brief must be true or false")
+		}
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -56,7 +93,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	in.ApprovalID, in.StoreOnly = id, false // this engine is there to go on
+	in.ApprovalID = id
 	out, err := s.control.Decide(r.Context(), in)
 	s.answer(w, r, http.StatusOK, out, err)
 }
@@ -74,7 +111,7 @@ func (s *server) reply(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	in.QuestionID, in.StoreOnly = id, false
+	in.QuestionID = id
 	out, err := s.control.Answer(r.Context(), in)
 	s.answer(w, r, http.StatusOK, out, err)
 }

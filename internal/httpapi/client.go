@@ -3,13 +3,17 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -17,11 +21,20 @@ import (
 )
 
 // Client is a Control of an engine in another process. Where that ends or is killed its methods return CodeEngineGone: the caller may
-// take over and ask again.
+// take over and ask again. Where it is there and does not answer, stopped by somebody for example, they return CodeLocked.
 type Client struct {
 	http     *http.Client
 	language string
+	// Patience is how long an engine may say nothing before it is asked whether it is alive, and how long it has to answer that; zero
+	// means 5 s. It is set before the first request.
+	Patience time.Duration
 }
+
+// patience is the default of Client.Patience.
+const patience = 5 * time.Second
+
+// errSilent is returned where an engine is there and does not answer.
+var errSilent = regie.Errorf(regie.CodeLocked, "another regie holds this data directory and does not answer")
 
 // NewClient returns a client that reaches its engine through dial. Errors come in the language.
 func NewClient(dial func(context.Context) (net.Conn, error), language string) *Client {
@@ -55,8 +68,10 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 }
 
 // Stop implements dispatch.Control.
-func (c *Client) Stop(ctx context.Context, session regie.ID) error {
-	return c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil, nil)
+func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
+	var out dispatch.Stopped
+	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil, &out)
+	return out, err
 }
 
 // CloseSession implements dispatch.Control.
@@ -75,6 +90,9 @@ func (c *Client) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inb
 	}
 	if filter.Short != "" {
 		query.Set("short", filter.Short)
+	}
+	if filter.Brief {
+		query.Set("brief", "true")
 	}
 	var inbox store.Inbox
 	err := c.call(ctx, http.MethodGet, "/api/v1/inbox?"+query.Encode(), nil, &inbox)
@@ -100,6 +118,25 @@ func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error 
 	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
 }
 
+// Rules implements dispatch.Control.
+func (c *Client) Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
+	query := url.Values{"root": {filter.Root}, "ended": {strconv.FormatBool(filter.Ended)}}
+	if !filter.ID.IsZero() {
+		query.Set("id", filter.ID.String())
+	}
+	if filter.Short != "" {
+		query.Set("short", filter.Short)
+	}
+	var list store.RuleList
+	err := c.call(ctx, http.MethodGet, "/api/v1/rules?"+query.Encode(), nil, &list)
+	return list, err
+}
+
+// Revoke implements dispatch.Control.
+func (c *Client) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rules/revoke", in, nil)
+}
+
 // Get implements dispatch.Control.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	var view store.RoundView
@@ -113,6 +150,13 @@ func (c *Client) List(ctx context.Context, root string, limit int) ([]store.Roun
 	var rounds []store.RoundSummary
 	err := c.call(ctx, http.MethodGet, "/api/v1/rounds?"+query.Encode(), nil, &rounds)
 	return rounds, err
+}
+
+// Spent implements dispatch.Control.
+func (c *Client) Spent(ctx context.Context, root string) (store.Spent, error) {
+	var spent store.Spent
+	err := c.call(ctx, http.MethodGet, "/api/v1/spending?"+url.Values{"root": {root}}.Encode(), nil, &spent)
+	return spent, err
 }
 
 // Events implements dispatch.Control.
@@ -159,7 +203,46 @@ func readItem(data []byte, durable bool) (dispatch.Item, error) {
 	return item, err
 }
 
+// Alive asks the engine whether it answers at all.
+func (c *Client) Alive(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.Patience, patience), errSilent)
+	defer cancel()
+	response, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// watched returns a context that ends where the engine falls silent: an answer may take its time, as long as the engine is alive.
+func (c *Client) watched(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var timer *time.Timer
+	var mu sync.Mutex // timer is set when its function may run already
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(cmp.Or(c.Patience, patience), func() {
+		if err := c.Alive(ctx); errors.Is(err, errSilent) {
+			cancel(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			timer.Reset(cmp.Or(c.Patience, patience))
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+	}
+}
+
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	ctx, done := c.watched(ctx)
+	defer done()
 	response, err := c.send(ctx, method, path, in)
 	if err != nil {
 		return err

@@ -24,16 +24,28 @@ type Translate func(language string, err error) string
 func Handler(control dispatch.Control, translate Translate) http.Handler {
 	s := &server{control: control, translate: translate}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /api/v1/runs", s.submit)
 	mux.HandleFunc("GET /api/v1/rounds", s.list)
 	mux.HandleFunc("GET /api/v1/rounds/{id}", s.get)
+	mux.HandleFunc("GET /api/v1/spending", func(w http.ResponseWriter, r *http.Request) {
+		spent, err := s.control.Spent(r.Context(), r.URL.Query().Get("root"))
+		s.answer(w, r, http.StatusOK, spent, err)
+	})
 	mux.HandleFunc("POST /api/v1/rounds/{id}/{word}", s.word)
+	s.sessionRoutes(mux)
+	s.undoRoutes(mux)
 	mux.HandleFunc("GET /api/v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("POST /api/v1/sessions/{id}/{word}", s.sessionWord)
+	mux.HandleFunc("GET /api/v1/prompt", s.prompt)
 	mux.HandleFunc("GET /api/v1/inbox", s.inbox)
 	mux.HandleFunc("POST /api/v1/approvals/{id}", s.decide)
 	mux.HandleFunc("POST /api/v1/questions/{id}", s.reply)
 	mux.HandleFunc("POST /api/v1/calls/{id}/resolve", s.resolve)
+	mux.HandleFunc("GET /api/v1/rules", s.rules)
+	mux.HandleFunc("POST /api/v1/rules/revoke", s.revoke)
+	mux.HandleFunc("GET /api/v1/cache", s.cacheStats)
+	mux.HandleFunc("POST /api/v1/cache/clear", s.clearCache)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
@@ -184,28 +196,4 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
-}
-
-// status is the one place that maps codes to HTTP.
-func status(code regie.Code) int {
-	switch code {
-	case regie.CodeBadID, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadArguments, regie.CodePathInvalid, regie.CodePathOutside:
-		return http.StatusBadRequest
-	case regie.CodeNotFound, regie.CodeFileNotFound:
-		return http.StatusNotFound
-	case regie.CodeExpired:
-		return http.StatusGone
-	case regie.CodeForbidden:
-		return http.StatusForbidden
-	case regie.CodeConflict, regie.CodeRoundInProgress, regie.CodeStale, regie.CodeStopRequested, regie.CodeLocked:
-		return http.StatusConflict
-	case regie.CodeNoModel:
-		return http.StatusUnprocessableEntity
-	case regie.CodeDiskFull:
-		return http.StatusInsufficientStorage
-	case regie.CodeEngineGone:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }

@@ -14,7 +14,36 @@ import (
 )
 
 // refusing is a Control of nothing: what reaches it was let through.
-type refusing struct{ submitted int }
+type refusing struct {
+	unreached
+	submitted int
+}
+
+// unreached is what no bad request may come to.
+type unreached interface {
+	dispatch.Sessions
+	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
+}
+
+func (r *refusing) Undo(_ context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
+	if in.UndoID.IsZero() {
+		return regie.Undo{}, regie.Errorf(regie.CodeUndoConflict, "nothing was undone")
+	}
+	r.submitted++
+	return regie.Undo{}, nil
+}
+
+func (r *refusing) Fork(_ context.Context, in dispatch.ForkRequest) (store.Forked, error) {
+	if in.At < 0 {
+		return store.Forked{}, regie.Errorf(regie.CodeBadRequest, "there is no %d in the log", in.At)
+	}
+	r.submitted++
+	return store.Forked{}, nil
+}
+
+func (*refusing) Remove(context.Context, dispatch.RemoveRequest) (store.Removed, error) {
+	return store.Removed{}, regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
+}
 
 func (r *refusing) Submit(context.Context, dispatch.RunRequest) (dispatch.Run, error) {
 	r.submitted++
@@ -26,7 +55,30 @@ func (*refusing) Resume(context.Context, regie.ID) error {
 	return regie.Errorf(regie.CodeStale, "another process has taken this session over")
 }
 
-func (*refusing) Stop(context.Context, regie.ID) error { return nil }
+func (*refusing) Stop(context.Context, regie.ID) (dispatch.Stopped, error) {
+	return dispatch.Stopped{}, nil
+}
+
+func (*refusing) Rules(_ context.Context, filter store.RuleFilter) (store.RuleList, error) {
+	return store.RuleList{}, regie.Errorf(regie.CodeNotFound, "there is no rule %s here", filter.ID)
+}
+
+func (r *refusing) Revoke(_ context.Context, in dispatch.RevokeRequest) error {
+	if len(in.RuleIDs) == 0 {
+		return regie.Errorf(regie.CodeBadRequest, "the request names no rule")
+	}
+	r.submitted++
+	return nil
+}
+
+func (*refusing) CacheStats(context.Context, string) (store.CacheStats, error) {
+	return store.CacheStats{}, nil
+}
+
+func (*refusing) ClearCache(context.Context, dispatch.ClearRequest) (dispatch.Cleared, error) {
+	return dispatch.Cleared{}, regie.Errorf(regie.CodeConflict, "this engine runs nothing")
+}
+
 func (*refusing) CloseSession(context.Context, regie.ID) error {
 	return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
 }
@@ -55,6 +107,12 @@ func (*refusing) Resolve(context.Context, dispatch.ResolveRequest) error {
 func (*refusing) Get(_ context.Context, id regie.ID) (store.RoundView, error) {
 	return store.RoundView{}, regie.Errorf(regie.CodeNotFound, "there is no round %s here", id)
 }
+
+func (*refusing) Prompt(_ context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
+	return dispatch.Prompt{}, regie.Errorf(regie.CodeConflict, "exchange %d of the run has no reply", in.Exchange)
+}
+
+func (*refusing) Spent(context.Context, string) (store.Spent, error) { return store.Spent{}, nil }
 
 func (*refusing) List(context.Context, string, int) ([]store.RoundSummary, error) { return nil, nil }
 
@@ -99,6 +157,33 @@ func TestBadInput(t *testing.T) {
 		"known outcome":    {"POST", "/api/v1/calls/" + id + "/resolve", `{"as":"happened"}`, 409, regie.CodeConflict},
 		"other call":       {"POST", "/api/v1/calls/" + id + "/resolve", `{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","as":"happened"}`, 400, regie.CodeBadRequest},
 		"bad question":     {"POST", "/api/v1/questions/x", `{}`, 400, regie.CodeBadID},
+		"no rule":          {"POST", "/api/v1/rules/revoke", `{}`, 400, regie.CodeBadRequest},
+		"cache of nobody":  {"POST", "/api/v1/cache/clear", `{"rot":"/w"}`, 400, regie.CodeBadRequest},
+		"cache kept":       {"POST", "/api/v1/cache/clear", `{"root":"/w"}`, 409, regie.CodeConflict},
+		"bad rule":         {"POST", "/api/v1/rules/revoke", `{"rule_ids":["x"]}`, 400, regie.CodeBadRequest},
+		"rule twice":       {"POST", "/api/v1/rules/revoke", `{"rule_ids":[],"rule_ids":["` + id + `"]}`, 400, regie.CodeBadRequest},
+		"bad rule filter":  {"GET", "/api/v1/rules?id=x", "", 400, regie.CodeBadID},
+		"bad rule state":   {"GET", "/api/v1/rules?ended=x", "", 400, regie.CodeBadRequest},
+		"unknown rule":     {"GET", "/api/v1/rules?id=" + id, "", 404, regie.CodeNotFound},
+		"bad prompt":       {"GET", "/api/v1/prompt?call=x", "", 400, regie.CodeBadID},
+		"bad exchange":     {"GET", "/api/v1/prompt?round=" + id + "&exchange=0", "", 400, regie.CodeBadRequest},
+		"no such prompt":   {"GET", "/api/v1/prompt?round=" + id + "&exchange=3", "", 409, regie.CodeConflict},
+		"bad selection":    {"GET", "/api/v1/sessions?id=x", "", 400, regie.CodeBadID},
+		"bad list":         {"GET", "/api/v1/sessions?limit=0", "", 400, regie.CodeBadRequest},
+		"bad log":          {"GET", "/api/v1/verify?id=x", "", 400, regie.CodeBadID},
+		"bad session":      {"GET", "/api/v1/sessions/x/export", "", 400, regie.CodeBadID},
+		"bad run":          {"GET", "/api/v1/rounds/x/replay", "", 400, regie.CodeBadID},
+		"fork elsewhere":   {"POST", "/api/v1/sessions/" + id + "/fork", `{"from":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"fork nowhere":     {"POST", "/api/v1/sessions/" + id + "/fork", `{"at":-1}`, 400, regie.CodeBadRequest},
+		"fork twice":       {"POST", "/api/v1/sessions/" + id + "/fork", `{"at":1,"at":2}`, 400, regie.CodeBadRequest},
+		"name of another":  {"PATCH", "/api/v1/sessions/" + id, `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","name":"x"}`, 400, regie.CodeBadRequest},
+		"mark of another":  {"PUT", "/api/v1/sessions/" + id + "/read", `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"undo elsewhere":   {"POST", "/api/v1/sessions/" + id + "/undo", `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
+		"undo in conflict": {"POST", "/api/v1/sessions/" + id + "/undo", `{}`, 409, regie.CodeUndoConflict},
+		"undo of nothing":  {"POST", "/api/v1/undos", `{"target":"x"}`, 400, regie.CodeBadRequest},
+		"undo by force":    {"POST", "/api/v1/undos", `{"force":false,"force":true}`, 400, regie.CodeBadRequest},
+		"plan of nothing":  {"POST", "/api/v1/undos/plan", `{"Chat":true}`, 400, regie.CodeBadRequest},
+		"removed at work":  {"DELETE", "/api/v1/sessions/" + id, "", 409, regie.CodeRoundInProgress},
 		"unknown path":     {"GET", "/api/v2/anything", "", 404, regie.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,64 +1,131 @@
-// Package prompt turns stored messages into the turns that a model reads (spec 2.3, 6.1). It is pure: the same messages give the
-// same turns, and the turns are legal by construction: every call has exactly one result, directly after it.
+// Package prompt turns stored messages into the turns that a model reads (spec 2.3, 6.1), in either dialect. It is pure: the same
+// messages give the same turns, and the turns are legal by construction: every call has exactly one result, directly after it.
 package prompt
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/provider"
 )
 
 // Names turns a canonical tool name into the one that goes over the wire (decision 27).
 type Names func(canonical string) string
 
-// Turns renders a message in the native dialect. calls are those that the message owns, or, for a system message, those whose
-// results it brings. A message that no model reads gives no turns.
+// View is how a thread is shown to a model: the same stored turns in either dialect (decision 7). The turns of a thread are rendered by
+// one View; another one gives other turns of the same meaning.
+type View struct {
+	// Names gives the names of the native dialect.
+	Names Names
+	// JSON, where it is set, has the thread rendered in that dialect.
+	JSON *dialect.JSON
+}
+
+// Turns renders a message in the native dialect: see View.Turns.
 func Turns(m *regie.Message, calls []regie.Call, names Names) []provider.Turn {
+	return View{Names: names}.Turns(m, calls)
+}
+
+// Turns renders a message. calls are those that the message owns, settled, or, for a system message, those whose results it brings. A
+// message that no model reads gives no turns. A batch that one turn of the dialect cannot hold becomes several turns with their results
+// between them: those of the last come with the message that brings the results, so the two messages stand next to each other.
+func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	if m.ExcludeFromPrompt {
 		return nil
 	}
 	switch {
 	case m.System != nil:
-		return systemTurns(m.System, calls)
+		return v.systemTurns(m.System, shown(calls))
+	case m.AI != nil && v.JSON != nil:
+		return v.jsonReply(m.AI, shown(calls))
 	case m.AI != nil:
-		return []provider.Turn{assistantTurn(m.AI, calls, names)}
+		return v.nativeReply(m.AI, calls)
 	case len(m.Rich) > 0:
-		var text strings.Builder
-		for _, segment := range m.Rich {
-			text.WriteString(segment.Text)
-		}
-		return []provider.Turn{userTurn(text.String())}
+		return []provider.Turn{userTurn(m.LinearText())}
+	case m.Sender != regie.SenderAI:
+		return []provider.Turn{userTurn(m.Text)}
+	case v.JSON != nil:
+		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(v.JSON.Encode(&dialect.Reply{PreText: spoken(m.Text)}))}}}
 	default:
-		role := provider.RoleUser
-		if m.Sender == regie.SenderAI {
-			role = provider.RoleAssistant
-		}
-		return []provider.Turn{{Role: role, Parts: []provider.Part{{Type: regie.PartText, Text: m.Text}}}}
+		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(m.Text)}}}
 	}
 }
+
+func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
 
 func userTurn(text string) provider.Turn {
 	return provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
 }
 
-func assistantTurn(reply *regie.AIReply, calls []regie.Call, names Names) provider.Turn {
+// maxBatch is how many calls one turn holds: OpenAI takes no more. Models that are allowed ten and make more than that are few, but
+// their thread must stay legal.
+const maxBatch = 128
+
+// nativeReply is a reply with its calls.
+func (v View) nativeReply(reply *regie.AIReply, all []regie.Call) []provider.Turn {
+	calls := shown(all)
 	turn := provider.Turn{Role: provider.RoleAssistant, Parts: make([]provider.Part, 0, len(reply.Parts))}
-	next := 0
+	var turns []provider.Turn
+	next, held := 0, 0
+	stays := staying(all, calls)
 	for _, part := range reply.Parts {
-		out := provider.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
+		if part.Type == regie.PartCall && !stays(part.CallID) {
+			continue
+		}
+		out := provider.Part{Type: part.Type, Text: readable(&part), Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
 			for next < len(calls)-1 && calls[next].ID != part.CallID {
 				next++
 			}
+			if held == maxBatch {
+				turns = append(turns, turn, resultTurn(calls[next-held:next]))
+				turn, held = provider.Turn{Role: provider.RoleAssistant}, 0
+			}
+			held++
 			call := &calls[next]
-			out.Call = &provider.Call{ID: call.ProviderCallID, Name: names(call.Tool), Arguments: wireArguments(call.Arguments)}
+			out.Call = &provider.Call{ID: call.ProviderCallID, Name: v.Names(call.Tool), Arguments: wireArguments(call.Arguments)}
 		}
 		turn.Parts = append(turn.Parts, out)
 	}
-	return turn
+	turns = append(turns, turn)
+	if reply.PostText != "" { // what the person read or was to read has no other place here (decision 40)
+		sayAfter(&turns[0], reply.PostText)
+	}
+	return turns
+}
+
+// sayAfter adds to a reply's text what it wanted to say once its actions succeeded.
+func sayAfter(turn *provider.Turn, post string) {
+	at := slices.IndexFunc(turn.Parts, func(p provider.Part) bool { return p.Type == regie.PartCall })
+	if at < 0 {
+		at = len(turn.Parts)
+	}
+	turn.Parts = slices.Insert(turn.Parts, at, text("\n\n[once all of it succeeds: "+post+"]"))
+}
+
+// readable is a part's text. Of a reply that could not be read the model sees what it wrote, shortened, without the mark for people.
+func readable(part *regie.Part) string {
+	if part.Type == regie.PartText {
+		if raw, ok := dialect.Unreadable(part.Text); ok {
+			return spoken(shorten(raw, maxUnreadable))
+		}
+	}
+	return part.Text
+}
+
+// maxUnreadable bounds what a model sees again of a reply that could not be read, in bytes.
+const maxUnreadable = 8000
+
+// spoken is a text that no API refuses for being empty.
+func spoken(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "(nothing)"
+	}
+	return s
 }
 
 // wireArguments keeps the history legal where a model wrote something that is no JSON object: the call was not run and its result
@@ -70,23 +137,39 @@ func wireArguments(arguments string) string {
 	return arguments
 }
 
-func systemTurns(content *regie.SystemContent, calls []regie.Call) []provider.Turn {
+func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []provider.Turn {
 	if !content.Type.InPrompt() {
 		return nil
 	}
+	if content.Compaction != nil {
+		return summaryTurn(content)
+	}
 	var turns []provider.Turn
-	if len(content.CallIDs) > 0 {
-		turn := provider.Turn{Role: provider.RoleTool, Results: make([]provider.Result, 0, len(calls))}
-		for i := range calls {
-			text, failed := ResultText(&calls[i])
-			turn.Results = append(turn.Results, provider.Result{CallID: calls[i].ProviderCallID, Content: text, IsError: failed})
-		}
-		turns = append(turns, turn)
+	title := "[" + string(content.Type) + "]"
+	switch {
+	case len(content.CallIDs) == 0 || len(calls) == 0:
+	case calls[0].Origin == regie.OriginUser: // what a person attached is never a tool's result (decision 46)
+		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls))}
+	case v.JSON != nil:
+		batch := v.split(calls)
+		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls[batch[len(batch)-1].from:]))}
+	default:
+		last := (len(calls) - 1) / maxBatch * maxBatch
+		turns = append(turns, resultTurn(calls[last:]))
 	}
 	if content.Summary != "" {
-		turns = append(turns, userTurn("["+string(content.Type)+"] "+content.Summary))
+		turns = append(turns, userTurn(title+" "+content.Summary))
 	}
 	return turns
+}
+
+func resultTurn(calls []regie.Call) provider.Turn {
+	turn := provider.Turn{Role: provider.RoleTool, Results: make([]provider.Result, 0, len(calls))}
+	for i := range calls {
+		text, failed := ResultText(&calls[i])
+		turn.Results = append(turn.Results, provider.Result{CallID: calls[i].ProviderCallID, Content: text, IsError: failed})
+	}
+	return turn
 }
 
 // ResultText is what the model reads as a call's one result: the result itself, or the structured error with the state of the
@@ -94,7 +177,7 @@ func systemTurns(content *regie.SystemContent, calls []regie.Call) []provider.Tu
 func ResultText(c *regie.Call) (text string, failed bool) {
 	text, failed = resultText(c)
 	if len(c.Executed) > 0 {
-		text = "[a person changed the arguments of this call before it ran, to: " + clip(string(c.Executed)) + "]\n" + text
+		text = "[a person changed the arguments of this call before it ran, to: " + shorten(string(c.Executed), maxExecuted) + "]\n" + text
 	}
 	return text, failed
 }
@@ -102,12 +185,12 @@ func ResultText(c *regie.Call) (text string, failed bool) {
 // maxExecuted bounds what a model is told of edited arguments, in bytes.
 const maxExecuted = 4000
 
-// clip shortens on a rune's boundary.
-func clip(s string) string {
-	if len(s) <= maxExecuted {
+// shorten cuts on a rune's boundary.
+func shorten(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	end := maxExecuted
+	end := most
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}

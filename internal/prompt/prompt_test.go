@@ -58,7 +58,10 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "turns.golden", string(got)+"\n")
-	golden(t, "level1.golden", prompt.Level1("You keep the house's papers.", regie.Limits{Total: 20, Queries: 10, Retries: 3, CallsInReply: 10}))
+	golden(t, "level1_automation.golden", prompt.Level1(prompt.Documentation{
+		Limits: regie.Limits{Total: 20, Queries: 5, Retries: 5, FormatErrors: 5, CallsInReply: 10, Tokens: 100_000, Seconds: 600}, Type: regie.SessionAutomation, Dialect: regie.DialectJSON,
+	}))
+	golden(t, "level1.golden", prompt.Level1(prompt.Documentation{Instructions: "You keep the house's papers.", Limits: regie.Limits{Total: 20, Queries: 10, Retries: 3, CallsInReply: 10}}))
 }
 
 func golden(t *testing.T, name, got string) {

@@ -8,6 +8,8 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -38,26 +40,55 @@ type Head struct {
 	// Level1 and Level2 are the prompt levels of spec 6.1; an empty one is left out.
 	Level1, Level2 string
 	Tools          []Tool
-	MaxOutput      int // tokens; always set (decision 29)
-	Temperature    *float64
-	ParallelCalls  bool
+	// Encoded keeps what a codec makes of Tools for the next head with the same ones; nil keeps nothing.
+	Encoded       *Encoded `json:"-"`
+	MaxOutput     int      // tokens; always set (decision 29)
+	Temperature   *float64
+	ParallelCalls bool
+	// ReasoningEffort is how hard the model is to think: none, minimal, low, medium, high, xhigh or max, of which a codec takes the nearest
+	// that its vendor has; empty leaves it to the vendor.
+	ReasoningEffort string
+	// ServiceTier is the vendor's own word for how a request is served and priced; empty leaves it to the account.
+	ServiceTier string
+}
+
+// Encoded is what codecs have made of one list of tools, each once. Its method may be called from many goroutines.
+type Encoded struct {
+	mu      sync.Mutex
+	byCodec map[string][]byte
+}
+
+// Get returns what encode made for a codec the first time. It must not be written to. A nil Encoded has it made anew.
+func (e *Encoded) Get(codec string, encode func() []byte) []byte {
+	if e == nil {
+		return encode()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byCodec[codec] == nil {
+		if e.byCodec == nil {
+			e.byCodec = map[string][]byte{}
+		}
+		e.byCodec[codec] = encode()
+	}
+	return e.byCodec[codec]
 }
 
 // Part is one piece of a turn, in order.
 type Part struct {
-	Type regie.PartType
-	Text string // text and thinking
-	// Provider and Opaque are a thinking part's provider data; a codec replays it only if Provider is its own name.
-	Provider string
-	Opaque   json.RawMessage
-	Call     *Call // for PartCall
+	Type regie.PartType `json:"type"`
+	Text string         `json:"text,omitempty"` // text and thinking
+	// Provider and Opaque are what a vendor wants back with the part, of thinking mostly; a codec replays it only if Provider is its own name.
+	Provider string          `json:"provider,omitempty"`
+	Opaque   json.RawMessage `json:"opaque,omitempty"`
+	Call     *Call           `json:"call,omitempty"` // for PartCall
 }
 
 // Call is a tool call on the wire.
 type Call struct {
-	ID        string // the provider's id; may be empty or repeated in a reply: the engine re-issues it (decision 8)
-	Name      string // the wire name
-	Arguments string // a JSON object, verbatim
+	ID        string `json:"id,omitempty"` // the provider's id; may be empty or repeated in a reply: the engine re-issues it (decision 8)
+	Name      string `json:"name"`         // the wire name
+	Arguments string `json:"arguments"`    // a JSON object, verbatim
 }
 
 // Result is the one result of a call.
@@ -76,16 +107,40 @@ type Turn struct {
 
 // Delta is a piece of a reply as it streams in: visible text or thinking.
 type Delta struct {
-	Text     string
-	Thinking string
+	Text     string `json:"text,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
 }
 
 // Reply is a whole reply, returned only after the stream's terminal marker and only with parseable calls (spec 12.6).
 type Reply struct {
-	Parts      []Part // in the order of the stream; adjacent text is joined
-	StopReason string
-	Usage      regie.Usage
-	FirstByte  time.Duration // from sending to the first delta or call fragment
+	Parts      []Part `json:"parts"` // in the order of the stream; adjacent text is joined
+	StopReason string `json:"stop_reason,omitempty"`
+	// Cut says that the reply is not whole: it reached the limit of its length, or its server held the rest back. StopReason says which.
+	Cut bool `json:"cut,omitempty"`
+	// HeldBack says of a cut reply that a filter of its server held the rest back.
+	HeldBack bool        `json:"held_back,omitempty"`
+	Usage    regie.Usage `json:"usage"`
+	// Sources are what a vendor that searches answered from, in the order in which the text numbers them, from 1.
+	Sources []Source `json:"sources,omitempty"`
+	// Cached is when the model gave the reply, where it came from the response cache (spec 6.4); zero where the model was asked.
+	Cached time.Time `json:"cached,omitzero"`
+	// FirstByte is from sending to the first delta or call fragment. It is another one each time, so no recording holds it.
+	FirstByte time.Duration `json:"-"`
+}
+
+// Source is a page that an answer is from.
+type Source struct {
+	Title string `json:"title,omitempty"` // may be empty
+	URL   string `json:"url"`             // http or https
+}
+
+// Tail is what a request says behind the thread. It is never part of the thread: the next request has its own, so what lies before it
+// keeps its bytes and a vendor's prompt cache.
+type Tail struct {
+	// Withheld forbids calls and leaves the declarations as they are: a thread that holds calls needs them (spec 3.3).
+	Withheld bool
+	// Guidance is said last, on the user's side; empty says nothing (spec 6.2).
+	Guidance string
 }
 
 // Conversation is a thread rendered for one provider: each turn is encoded once and its bytes are kept (decision 31). It is
@@ -93,6 +148,8 @@ type Reply struct {
 type Conversation interface {
 	// Append adds turns to the thread.
 	Append(turns ...Turn)
+	// EndWith has the requests from now on end with tail.
+	EndWith(tail Tail)
 	// Request returns the SHA-256 and the size in bytes of exactly what Send would send now.
 	Request() (hash regie.Hash, size int)
 	// Send sends the request and reads the reply; sink gets each delta, in order, on the caller's goroutine, and may be nil.
@@ -100,10 +157,33 @@ type Conversation interface {
 	Send(ctx context.Context, sink func(Delta)) (*Reply, error)
 }
 
+// Shower is a Conversation that can show what it would send (decision 14).
+type Shower interface {
+	// Body returns a copy of exactly the bytes that Request describes.
+	Body() []byte
+}
+
+// Marks are where a request says that what lies before may be cached.
+type Marks struct {
+	Level1, Level2 bool
+	Turns          []int // the turns whose last block is marked, by their order of appending, from 0
+}
+
+// Marker is a Conversation whose requests carry marks for the vendor's prompt cache.
+type Marker interface {
+	// Marks returns those of the request that Send would send now.
+	Marks() Marks
+}
+
 // Capabilities is what a model can do.
 type Capabilities struct {
-	NativeTools   bool
-	ContextTokens int // 0 = unknown
+	NativeTools bool
+	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls alone.
+	NativeOnly    bool
+	Thinking      bool // it thinks before it answers, or can be asked to
+	ContextTokens int  // of prompt and reply together; 0 = unknown
+	MaxOutput     int  // tokens of one reply; 0 = unknown
+	LeastOutput   int  // the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0 = any
 	// Local providers cost nothing by declaration (decision 29).
 	Local bool
 }
@@ -115,6 +195,19 @@ type Provider interface {
 	Capabilities(model string) Capabilities
 	// Open starts a conversation with no turns. It fails only on a head that cannot be sent to this provider.
 	Open(head Head) (Conversation, error)
+}
+
+// Model is a model that a server has.
+type Model struct {
+	Name string // as a request names it
+	Capabilities
+}
+
+// Lister is a provider whose server can be asked which models it has. It also tells whether the server is there and takes the key, for
+// no money.
+type Lister interface {
+	// Models asks the server. Every error is an *Error, or the cause of ctx if that ended first.
+	Models(ctx context.Context) ([]Model, error)
 }
 
 // Error is a failed model call: what a person reads, and whether another attempt can help.
@@ -142,3 +235,11 @@ func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first Error in err's chain, else what regie.CodeOf says.
+func CodeOf(err error) regie.Code {
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed.Code
+	}
+	return regie.CodeOf(err)
+}

@@ -24,12 +24,20 @@ type Open struct {
 	Number   int
 	Reason   regie.ExchangeReason
 	Reserved int64 // millionths of a US dollar
+	// Wants has as much reserved as caps leave of it (Reservation), in this very transition; nil, or where they leave too little, reserves
+	// nothing: then the call is not made before Reserve.
+	Wants *Reservation
+	// Provider and Model are who is asked; empty means the round's own for a new exchange, and the same as before for a further attempt.
+	Provider, Model string
 }
 
 // End ends a round.
 type End struct {
 	Reason regie.RoundEnd
-	Note   string
+	Note   regie.Sentence
+	// Close also closes the session, with this reason, and gives back what waited for the end of the round (decision 44); empty leaves it
+	// open. EndStopped closes it as cancelled by itself.
+	Close regie.SessionEnd
 }
 
 // Advance is where a transition leaves the round: its phase, its counters, and either the next model call or the end.
@@ -48,7 +56,7 @@ type Submission struct {
 	// Workspace is that of New; it is carried to the engine, not stored.
 	Workspace regie.Workspace
 	Message   regie.Message
-	Round     regie.Round // ID, Reason, Limits, Agent, Provider, Model, TraceID, Policy, Level1, Level2 are read
+	Round     regie.Round // ID, Reason, Limits, Agent, Provider, Model, Dialect, TraceID, Policy, Level1, Level2 are read
 	Reserved  int64       // for the first model call
 	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
 	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
@@ -85,11 +93,14 @@ type Claimed struct {
 	Reviews map[regie.ID]regie.Review
 	// Asked are those calls that put a question to a person.
 	Asked map[regie.ID]bool
+	// Outage is what the current exchange was waiting out last; nil where its network did not fail, or somebody has resumed it since.
+	Outage *regie.Outage
 	// Thread is the session's whole thread where the claimer knows it; nil has it read from the store.
 	Thread *Thread
 }
 
-// Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all (spec 2.3).
+// Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all (spec 2.3). The reply of an exchange of
+// PurposeSummary is the CONTEXT_SUMMARY itself.
 type Reply struct {
 	Message regie.Message
 	// Calls are PROPOSED, settled at once (not runnable), or one of them STARTED: the intent of the first action (decision 4).
@@ -98,8 +109,11 @@ type Reply struct {
 	Results  *regie.Message
 	Ask      *Asked
 	Park     bool           // the round waits, if anything is open
-	Exchange regie.Exchange // Usage, Money, Request, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS are stored
+	Exchange regie.Exchange // Usage, Money, Request, Head, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS, Provider, Model are stored
 	Advance  Advance
+	// Keep is the answer as the response cache keeps it, Hit the key under which it was found there (spec 6.4).
+	Keep *CachedReply
+	Hit  regie.Hash
 }
 
 // Settle is the transition CommitCalls: results one by one, and what follows them (decision 4).
@@ -112,18 +126,46 @@ type Settle struct {
 	Park     bool // the round waits, if anything is open
 	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
 	Message *regie.Message
+	// Post is what the model had to say once all of its actions succeeded: a message behind Message, which no model reads (spec 2.2).
+	Post    *regie.Message
 	Advance *Advance // nil while the batch goes on
 }
 
 // Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
 type Failure struct {
 	Attempt regie.Attempt
-	// Retry opens the next attempt with its own reservation; else Advance ends the round.
+	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens the step that goes on without the summary.
 	Retry   *Open
-	Message *regie.Message // NETWORK_ERROR, for the audit
+	Message *regie.Message // NETWORK_ERROR, for the audit, or the CONTEXT_SUMMARY that no model wrote
 	Advance *Advance
-	// WaitUntil has the round wait for the network before the next attempt (decision 42); zero does not.
+	// WaitUntil has the round wait for the network before the next attempt (decision 42); zero does not. Outage is what it waits out.
 	WaitUntil time.Time
+	Outage    *regie.Outage
+	// Delay is how long the round waits, without letting go, before the next attempt: it is told to who watches.
+	Delay time.Duration
+	// Fallback tells that another provider goes on, with Retry.
+	Fallback *regie.Fallback
+	// Pause has the session paused, as by a person's word, until somebody resumes it.
+	Pause  bool
+	Notice *regie.Notice
+}
+
+// Note is the transition Note: a message for the audit that is no step of the round, and, where the round cannot go on for now, its wait.
+type Note struct {
+	// Message is excluded from prompts; nil where it was told before.
+	Message *regie.Message
+	// Waits is the STARTED call that the round waits with, marked as recovered: whoever goes on knows that it may have had its effect,
+	// however orderly the round was given back (decision 5). Zero where the round goes on.
+	Waits regie.ID
+	// Until is when the round is taken up again at the latest, with Waits (decision 42).
+	Until time.Time
+}
+
+// Enrichment is the transition Enrich: what a person's message names was read (decision 46). Message is its DATA_ADDED, Calls are the
+// queries that it owns, each with its result.
+type Enrichment struct {
+	Message regie.Message
+	Calls   []regie.Call
 }
 
 // RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).
@@ -132,11 +174,25 @@ type RoundView struct {
 	Session   regie.Session   `json:"session"`
 	Round     regie.Round     `json:"round"`
 	Trigger   *regie.Message  `json:"trigger,omitempty"`
-	Exchanges []ExchangeView  `json:"exchanges"`
-	Head      int64           `json:"head"` // the last sequence number of the session's log
-	Audit     *VerifyReport   `json:"audit,omitempty"`
+	// Notices are what the round told people beside its exchanges: which tools were missing (regie.ToolNotice).
+	Notices []regie.Message `json:"notices,omitempty"`
+	// Enrichments are what was read of what the person's messages named, in order (decision 46).
+	Enrichments []EnrichmentView `json:"enrichments,omitempty"`
+	Exchanges   []ExchangeView   `json:"exchanges"`
+	// Undos are what people took back of what the round did, and what they brought again, in order.
+	Undos []regie.Undo `json:"undos,omitempty"`
+	// Spent is what its model calls have cost.
+	Spent regie.Spending `json:"spent"`
+	Head  int64          `json:"head"` // the last sequence number of the session's log
+	Audit *VerifyReport  `json:"audit,omitempty"`
 	// AuditError says where the log is not what was written.
 	AuditError string `json:"audit_error,omitempty"`
+}
+
+// EnrichmentView is the DATA_ADDED of one message's enrichments with its calls.
+type EnrichmentView struct {
+	Message regie.Message `json:"message"`
+	Calls   []regie.Call  `json:"calls"`
 }
 
 // ExchangeView is one exchange with its reply, its failed attempts and its calls.
@@ -145,6 +201,8 @@ type ExchangeView struct {
 	Reply    *regie.Message  `json:"reply,omitempty"`
 	Attempts []regie.Attempt `json:"attempts,omitempty"`
 	Calls    []regie.Call    `json:"calls,omitempty"`
+	// Summary is the CONTEXT_SUMMARY that an exchange of PurposeSummary left, whether or not a model wrote it.
+	Summary *regie.Message `json:"summary,omitempty"`
 }
 
 // RoundSummary is one line of runs list.
@@ -154,6 +212,10 @@ type RoundSummary struct {
 	Text      string        `json:"text"` // the message that started it
 	Exchanges int           `json:"exchanges"`
 	Calls     int           `json:"calls"`
+	// Spent is what its model calls have cost.
+	Spent regie.Spending `json:"spent"`
+	// Undone says that an undo of it stands: of all of its files or of some.
+	Undone bool `json:"undone,omitempty"`
 }
 
 // Thread is a session's admitted messages from a sequence number on, with the calls they own, in order.
@@ -161,6 +223,13 @@ type Thread struct {
 	Messages []regie.Message
 	Calls    map[regie.ID][]regie.Call // by message
 }
+
+// ErrElsewhere says that another process holds the session, and lives: it runs there.
+var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process holds this session: its run goes on there")
+
+// ErrNewerSchema says that a newer program has brought the database's schema forward below an engine, which has to end: what it knows of the
+// tables is not so any more.
+var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema, "a newer program has migrated the database: this engine ends, go on with the newer program")
 
 // Orphan is a round that runs on nobody's account: its holder died (decision 25).
 type Orphan struct {
@@ -171,8 +240,9 @@ type Orphan struct {
 
 // VerifyReport says whether a log is what was written (decision 15).
 type VerifyReport struct {
-	SessionID regie.ID `json:"session_id"`
-	Events    int64    `json:"events"`
-	Erased    int64    `json:"erased"`
-	Head      string   `json:"head"` // the last MAC, hexadecimal
+	// OwnerID is the session or the workspace whose log it is; zero for those of several workspaces together.
+	OwnerID regie.ID `json:"owner_id,omitzero"`
+	Events  int64    `json:"events"`
+	Erased  int64    `json:"erased"`
+	Head    string   `json:"head,omitempty"` // the last MAC, hexadecimal
 }

@@ -14,10 +14,14 @@ type Outcome struct {
 	// Parked says that the round now waits and that its holder let go of it. A round that was to park and has nothing left to wait for
 	// stays with its holder, whose calls have changed meanwhile.
 	Parked bool
+	// Seq is the place of a stored reply in the log.
+	Seq int64
 	// Admitted are messages that took their place in the thread, after the batch's results (decision 10).
 	Admitted []regie.Message
 	// Next is the round that admitted messages started, for whoever is free to claim it.
 	Next regie.ID
+	// Reserved is what was reserved for the model call that the transition opened.
+	Reserved int64
 }
 
 // Decide is the transition of a person's decisions on calls of one approval (decision 20).
@@ -29,7 +33,7 @@ type Decide struct {
 	Decisions []regie.Decision
 	// Previews are of edited calls: what their new arguments do.
 	Previews map[regie.ID]regie.Preview
-	// Rules are what AnswerSession and AnswerAlways leave behind.
+	// Rules are what AnswerSession and AnswerAlways leave behind; the store gives them their workspace and their time.
 	Rules []regie.Rule
 }
 
@@ -69,6 +73,10 @@ type InboxFilter struct {
 	// Short is the end of an id, or its beginning from eight digits on, as people type it: without hyphens. It selects in whatever
 	// state, like ID; empty for all that are open.
 	Short string
+	// Closed has what is not open any more too.
+	Closed bool
+	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A list of a thousand has room then.
+	Brief bool
 }
 
 // Inbox is what waits for people (spec 4.4).

@@ -225,7 +225,7 @@ func rootName(syntax *ast.File) string {
 	return "-"
 }
 
-// sentenceOf returns which argument of a call is a sentence: the first of Printer.T and of regie.Say, the second of regie.Errorf, that
+// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, regie.Say and regie.SayOf, the second of regie.Errorf, that
 // of a function which passes it on.
 func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) (found spoken, ok bool) {
 	switch fun := call.Fun.(type) {
@@ -250,7 +250,7 @@ func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) (found spoken, ok b
 }
 
 // ofRoot are the functions of the root package that take a sentence.
-var ofRoot = map[string]spoken{"Errorf": {1, false}, "Say": {0, true}}
+var ofRoot = map[string]spoken{"Errorf": {1, false}, "Say": {0, true}, "SayOf": {0, true}}
 
 // literal returns the value of a string literal, or of several that are added.
 func literal(expr ast.Expr) (string, bool) {

@@ -2,7 +2,8 @@
 // like what it prints; a sentence without a translation is shown in English.
 //
 // The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has none there, and make translate adds
-// them, empty. What a model reads (the prompt, the errors of tools) is English only; what regie.Say makes is for people in every package.
+// them, empty. What a model reads stands with what says it (package prompt has its
+// own French; the errors of tools are English only); what regie.Say makes is for people in every package.
 package text
 
 import (
@@ -30,14 +31,14 @@ type Printer struct {
 
 // New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US", "C". What is not French is English.
 func New(lang string) *Printer {
-	if !isFrench(lang) {
+	if !IsFrench(lang) {
 		return &Printer{printer: message.NewPrinter(language.English)}
 	}
 	return &Printer{printer: message.NewPrinter(language.French, message.Catalog(frenchCatalog())), french: true}
 }
 
-// isFrench looks at the language alone, whatever country, encoding or variant follows it.
-func isFrench(lang string) bool {
+// IsFrench reports whether a language is French. It looks at the language alone, whatever country, encoding or variant follows it.
+func IsFrench(lang string) bool {
 	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_").Replace(lang), "_")
 	return strings.EqualFold(head, "fr")
 }
@@ -75,7 +76,7 @@ func (p *Printer) T(format string, args ...any) string {
 }
 
 // Sentence returns a sentence that was stored as key and arguments in the printer's language.
-func (p *Printer) Sentence(s regie.Sentence) string { return p.T(s.Format, s.Values()...) }
+func (p *Printer) Sentence(s regie.Sentence) string { return p.T(s.Format, s.Values(p.Sentence)...) }
 
 // Error returns an error's sentence in the printer's language, with those of the errors in it, and "" for nil. What wraps a
 // regie.Error is for logs and left out. An error of others is shown as it is.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,10 @@ func (r *Registry) Check(name, arguments string) Checked {
 	if e == nil {
 		c.Name, c.NotRun = clean(name, maxCanonicalName), regie.NotRunOutOfScope
 		c.Signature = signature(c.Name, canonical)
+		if away := r.Away(name); away != nil {
+			c.Error = NotThere(away)
+			return c
+		}
 		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here", c.Name), Hint: didYouMean(r.Nearest(name))}
 		return c
 	}
@@ -60,6 +65,14 @@ func (r *Registry) Check(name, arguments string) Checked {
 		c.Error, c.NotRun = problem, regie.NotRunInvalid
 	}
 	return c
+}
+
+// NotThere is the error of a call whose toolkit is away for now: nothing of it was run.
+func NotThere(away error) *regie.CallError {
+	return &regie.CallError{
+		Code: regie.CodeServerDown, Message: clean(away.Error()+": nothing was run", maxMessage), Retryable: true,
+		Hint: "do without it, or say that it is missing; it is tried again, and its tools come with a later message",
+	}
 }
 
 // signature separates name and arguments by a NUL, which no name holds.
@@ -155,6 +168,14 @@ func (e *entry) expected(name string) string {
 			choices[i] = fmt.Sprint(choice)
 		}
 		return clip("; it must be one of "+strings.Join(choices, ", "), 300)
+	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
+		required, rest := slices.Sorted(slices.Values(property.Items.Required)), slices.Sorted(maps.Keys(property.Items.Properties))
+		rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(required, name) })
+		said := "; it must be an array of objects with " + strings.Join(required, ", ")
+		if len(rest) > 0 {
+			said += " and, where needed, " + strings.Join(rest, ", ")
+		}
+		return clip(said, 300)
 	case property.Type != "":
 		return "; it must be of type " + property.Type
 	case len(property.Types) > 0:

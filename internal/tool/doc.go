@@ -4,5 +4,5 @@
 //
 // Each attempt at a tool's code (run, prepare, probe, preview, preconditions) has one goroutine, which is waited for until the timeout
 // and the grace are over. A tool that ignores its context beyond that is abandoned: its goroutine is lost, its late outcome is
-// dropped, and Abandoned counts it.
+// dropped, and its call says that it may still be at work.
 package tool

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/spell"
 )
 
 const (
@@ -18,7 +19,9 @@ var (
 	wireUnsafe = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 	// canonicalName allows dots in the operation, because the names of MCP tools may have them.
 	canonicalName = regexp.MustCompile(`^[a-zA-Z0-9_-]+\.[a-zA-Z0-9_.-]+$`)
-	hashedName    = regexp.MustCompile(`_[0-9a-f]{16}$`)
+	// aliasName has no dot, so that an alias is never taken for a canonical name.
+	aliasName  = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	hashedName = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
 // WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept, at most 64 characters. A name from
@@ -36,12 +39,23 @@ func WireName(canonical string) string {
 	return name[:min(len(name), maxWireName-17)] + "_" + hex.EncodeToString(hash[:8])
 }
 
-// find looks a tool up by what a model wrote: the wire name, or the canonical one. Only the latter has a dot.
+// find looks a tool up by what a model wrote: the wire name, the canonical one, which alone has a dot, or an alias.
 func (r *Registry) find(name string) *entry {
 	if e := r.byWire[name]; e != nil {
 		return e
 	}
-	return r.byName[name]
+	if e := r.byName[name]; e != nil {
+		return e
+	}
+	return r.byAlias[name]
+}
+
+// Find returns the definition of the tool that a model means by any of its names (decision 27).
+func (r *Registry) Find(name string) (regie.ToolDefinition, bool) {
+	if e := r.find(name); e != nil {
+		return e.definition, true
+	}
+	return regie.ToolDefinition{}, false
 }
 
 // Nearest returns up to three wire names of tools that look like name, best first (spec 4.2).
@@ -63,9 +77,9 @@ func nearest(name string, candidates []string) []string {
 	wanted := strings.Replace(strings.ToLower(clip(name, maxWireName)), ".", "__", 1)
 	for _, candidate := range candidates {
 		candidate := clip(candidate, maxWireName)
-		cost := distance(wanted, strings.ToLower(candidate))
+		cost := spell.Distance(wanted, strings.ToLower(candidate))
 		if _, operation, ok := strings.Cut(candidate, "__"); ok { // read_file for files__read_file
-			cost = min(cost, distance(wanted, strings.ToLower(operation)))
+			cost = min(cost, spell.Distance(wanted, strings.ToLower(operation)))
 		}
 		if len(wanted) >= 3 && strings.Contains(strings.ToLower(candidate), wanted) { // start for start_line
 			cost = min(cost, 1)
@@ -80,25 +94,4 @@ func nearest(name string, candidates []string) []string {
 		out = append(out, s.name)
 	}
 	return out
-}
-
-// distance is the number of single-character edits between two strings.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -26,7 +26,7 @@ func transient(err error) bool {
 	}
 	switch coded.Code {
 	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline, regie.CodeProviderBroken, regie.CodeDatabaseLocked,
-		regie.CodeServerDown, regie.CodeServerLost:
+		regie.CodeDatabaseDown, regie.CodeServerDown, regie.CodeServerLost:
 		return true
 	default:
 		return false
@@ -44,7 +44,7 @@ func callError(err error) *regie.CallError {
 		out.Param, out.Hint = clean(advice.Param, 60), clean(advice.Hint, maxMessage)
 	}
 	switch out.Code {
-	case regie.CodeFileChanged, regie.CodeFileNotFound, regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
+	case regie.CodeFileChanged, regie.CodeTextNotFound, regie.CodeTextAmbiguous, regie.CodeFileNotFound, regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
 		regie.CodeDiskFull, regie.CodeConflict, regie.CodeStalePreview:
 		out.Retryable = true
 	}
@@ -68,15 +68,39 @@ func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Ou
 	if len(whole) <= bound {
 		return Outcome{State: regie.CallSucceeded, Result: whole}
 	}
-	marker := func(shown int) string {
-		rest := result.Rest
-		if rest == "" {
-			rest = fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
+	rest := func(shown int) string {
+		if result.Rest != "" {
+			return clean(result.Rest, 200)
 		}
-		return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, len(result.Content), clean(rest, 200))
+		return fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
 	}
-	shown := clip(whole, max(0, bound-len(marker(bound))))
-	return Outcome{State: regie.CallSucceeded, Result: shown + marker(len(shown)), Whole: whole}
+	shown := clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
+	return Outcome{
+		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))), Whole: whole,
+		cut: cut{bound: bound, shown: len(shown), size: len(result.Content), elsewhere: result.Rest != ""},
+	}
+}
+
+// cut says how a result was shortened.
+type cut struct {
+	bound, shown, size int  // bytes: the most that may be shown, what is shown, the whole
+	elsewhere          bool // the tool has a way of its own to the rest
+}
+
+func marker(shown, size int, rest string) string {
+	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
+}
+
+// Unkept is the shortened result of a call whose whole one could not be stored: it says so in place of how to read on, unless the tool
+// itself has another way. why is the store's error.
+func (o Outcome) Unkept(why error) string {
+	if o.Whole == "" || o.cut.elsewhere {
+		return o.Result
+	}
+	const rest = "the rest is lost, because it could not be stored (%s): ask again for less"
+	said := fmt.Sprintf(rest, clean(why.Error(), 150))
+	shown := clip(o.Result[:o.cut.shown], max(0, o.cut.bound-len(marker(o.cut.bound, o.cut.size, said))))
+	return shown + marker(len(shown), o.cut.size, said)
 }
 
 // clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.

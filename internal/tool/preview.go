@@ -18,6 +18,7 @@ const (
 	previewTimeout = 10 * time.Second // a person waits for it, so it is not the tool's own timeout
 	maxSaid        = 8 << 10          // bytes of one argument of a sentence: a path shown whole has room
 	maxIndented    = 64 << 10         // bytes of arguments that are spread over lines
+	maxBrief       = 160              // bytes of arguments that stand in the sentence itself
 )
 
 // DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails: a tool without a Previewer, one
@@ -26,14 +27,31 @@ const (
 //
 // Whatever the tool gave, the sentences and the diff that come out are valid UTF-8 in which nothing acts or hides, the diff has at
 // most regie.MaxDiff bytes, and the first scope is "exactly these arguments" (decision 20).
+//
+// Where the invocation assumes what the calls before it leave, the preview is of that. A call that would be refused then, and would not
+// without those calls, is shown as it is without them: the person may want the one or the other.
 func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
+	p, problem := previewOf(ctx, t, inv)
+	if problem == nil || len(inv.Assumed) == 0 {
+		return p, problem
+	}
+	alone := *inv
+	alone.Assumed = nil
+	if without, refused := previewOf(ctx, t, &alone); refused == nil {
+		without.Warnings = append(without.Warnings, harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s", problem.Message)))
+		return without, nil
+	}
+	return p, problem
+}
+
+func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	previewer := SidesOf(t).Previewer
 	if previewer == nil {
 		return finish(t, inv, generic(t, inv)), nil
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) { return previewer.Preview(ctx, inv) })
 	switch {
-	case a.err == nil && a.value.Format != "":
+	case a.err == nil && !a.value.Sentence.IsZero():
 		return finish(t, inv, a.value), nil
 	case refuses(a.err):
 		return finish(t, inv, generic(t, inv)), callError(a.err)
@@ -75,12 +93,39 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 	return a.err
 }
 
-// generic describes a call by its name and arguments.
-func generic(t Tool, inv *Invocation) regie.Preview {
-	return regie.Preview{
-		Sentence: regie.Say("call %s with these arguments", t.Definition().Name),
-		Diff:     indented(inv.Arguments),
+// MustAsk says why a person has to be asked about a call, whatever the rules allow (decision 19); nothing where its tool has no such calls.
+// A tool that cannot say it is asked about.
+func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
+	guarded := SidesOf(t).Guarded
+	if guarded == nil {
+		return nil
 	}
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) { return guarded.MustAsk(ctx, inv), nil })
+	if a.err != nil {
+		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s", callError(a.err).Message))}
+	}
+	for i := range a.value {
+		a.value[i] = harmless(a.value[i])
+	}
+	return a.value
+}
+
+// generic describes a call by its name and arguments. A list of what waits shows sentences alone: two calls of one tool are told apart there.
+func generic(t Tool, inv *Invocation) regie.Preview {
+	p := regie.Preview{Diff: indented(inv.Arguments)}
+	name, brief := t.Definition().Name, inv.Arguments
+	var compact bytes.Buffer
+	switch {
+	case len(bytes.TrimSpace(brief)) == 0:
+		brief = []byte("{}")
+	case len(brief) <= maxIndented && json.Compact(&compact, brief) == nil:
+		brief = compact.Bytes()
+	}
+	p.Sentence = regie.Say("call %s with %s", name, string(brief))
+	if len(brief) > maxBrief {
+		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name, clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
+	}
+	return p
 }
 
 // indented writes arguments for a reader. What is hidden stays JSON: it is written as an escape.
@@ -115,6 +160,7 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	name := t.Definition().Name
 	p.Sentence = harmless(p.Sentence)
 	p.Warnings = append([]regie.Sentence(nil), p.Warnings...)
+	chain(inv, &p)
 	for i, warning := range p.Warnings {
 		p.Warnings[i] = harmless(warning)
 	}
@@ -132,7 +178,9 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 		scope.Sentence = harmless(scope.Sentence)
 		scopes = append(scopes, scope)
 	}
-	p.Scopes = scopes
+	if p.Scopes = scopes; p.Once {
+		p.Scopes = nil
+	}
 	return p
 }
 

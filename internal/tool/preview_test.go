@@ -38,15 +38,15 @@ func shows(preview func(ctx context.Context) (regie.Preview, error)) *showing {
 // sound reports what every preview must be, whatever the tool gave.
 func sound(t *testing.T, p regie.Preview) {
 	t.Helper()
-	if p.Format == "" || len(p.Diff) > regie.MaxDiff {
-		t.Errorf("it says %q with a diff of %d bytes", p.Format, len(p.Diff))
+	if p.Sentence.IsZero() || len(p.Diff) > regie.MaxDiff {
+		t.Errorf("it says %q with a diff of %d bytes", p.Sentence.Format, len(p.Diff))
 	}
-	texts := []string{p.String()}
+	texts := []string{p.Sentence.String()}
 	for _, warning := range p.Warnings {
 		texts = append(texts, warning.String())
 	}
 	for _, scope := range p.Scopes {
-		texts = append(texts, scope.String())
+		texts = append(texts, scope.Sentence.String())
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, plain.Hidden) || strings.ContainsAny(text, "\n\t") {
@@ -62,16 +62,17 @@ func sound(t *testing.T, p regie.Preview) {
 }
 
 func TestDescribeWithoutAPreview(t *testing.T) {
-	for _, row := range []struct{ arguments, diff string }{
-		{`{"to":"a@b.c","n":1,"deep":{"x":[1,2]}}`, "{\n  \"to\": \"a@b.c\",\n  \"n\": 1,\n  \"deep\": {\n    \"x\": [\n      1,\n      2\n    ]\n  }\n}\n"},
-		{``, "{}\n"},
-		{"{\"a\":\"x\u202ey\U000e0041\u007f\"}", "{\n  \"a\": \"x\\u202ey\\udb40\\udc41␡\"\n}\n"},
-		{"no \x1bJSON\xff", "no ␛JSON\uFFFD\n"},
+	for _, row := range []struct{ arguments, says, diff string }{
+		{`{"to": "a@b.c", "n":1,"deep":{"x":[1,2]}}`, `{"to":"a@b.c","n":1,"deep":{"x":[1,2]}}`, "{\n  \"to\": \"a@b.c\",\n  \"n\": 1,\n  \"deep\": {\n    \"x\": [\n      1,\n      2\n    ]\n  }\n}\n"},
+		{``, "{}", "{}\n"},
+		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":"` + strings.Repeat("é", 77) + "… (208 bytes in all)", "{\n  \"a\": \"" + strings.Repeat("é", 100) + "\"\n}\n"},
+		{"{\"a\":\"x\u202ey\U000e0041\u007f\"}", `{"a":"x<U+202E>y<U+E0041>␡"}`, "{\n  \"a\": \"x\\u202ey\\udb40\\udc41␡\"\n}\n"},
+		{"no \x1bJSON\xff", "no ␛JSON\uFFFD", "no ␛JSON\uFFFD\n"},
 	} {
 		p, refusal := tool.DescribeCall(t.Context(), idle("mail.send", regie.ClassOnce), &tool.Invocation{Arguments: json.RawMessage(row.arguments)})
 		sound(t, p)
-		if refusal != nil || p.Diff != row.diff || p.String() != "call mail.send with these arguments" || len(p.Warnings) != 0 {
-			t.Errorf("%q: %q with %q, %v, %+v", row.arguments, p.String(), p.Diff, p.Warnings, refusal)
+		if refusal != nil || p.Diff != row.diff || p.Sentence.String() != "call mail.send with "+row.says || len(p.Warnings) != 0 {
+			t.Errorf("%q: %q with %q, %v, %+v", row.arguments, p.Sentence.String(), p.Diff, p.Warnings, refusal)
 		}
 	}
 }
@@ -91,7 +92,7 @@ func TestDefaultScope(t *testing.T) {
 }
 
 func TestDescribeFailures(t *testing.T) {
-	const generic = "call mail.send with these arguments"
+	const generic = `call mail.send with {"a":1}`
 	for _, row := range []struct {
 		name    string
 		preview func(ctx context.Context) (regie.Preview, error)
@@ -112,8 +113,8 @@ func TestDescribeFailures(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p, refusal := tool.DescribeCall(t.Context(), shows(row.preview), &tool.Invocation{Arguments: json.RawMessage(`{"a":1}`)})
 			sound(t, p)
-			if p.String() != generic || p.Diff != "{\n  \"a\": 1\n}\n" {
-				t.Errorf("it says %q with %q", p.String(), p.Diff)
+			if p.Sentence.String() != generic || p.Diff != "{\n  \"a\": 1\n}\n" {
+				t.Errorf("it says %q with %q", p.Sentence.String(), p.Diff)
 			}
 			if (refusal == nil) != (row.refusal == "") || refusal != nil && (refusal.Code != row.refusal || refusal.Param != "path") {
 				t.Errorf("refusal: %+v", refusal)
@@ -159,13 +160,13 @@ func TestDescribeIsHarmless(t *testing.T) {
 	}
 	p, _ := tool.DescribeCall(t.Context(), shows(func(context.Context) (regie.Preview, error) { return given, nil }), &tool.Invocation{})
 	sound(t, p)
-	if p.String() != "mail to "+tame || p.Diff != strings.Replace(tame, "␊", "\n", 1) || p.Warnings[0].String() != "it goes to "+tame {
-		t.Errorf("%q, %q, %v", p.String(), p.Diff, p.Warnings)
+	if p.Sentence.String() != "mail to "+tame || p.Diff != strings.Replace(tame, "␊", "\n", 1) || p.Warnings[0].String() != "it goes to "+tame {
+		t.Errorf("%q, %q, %v", p.Sentence.String(), p.Diff, p.Warnings)
 	}
-	if len(p.Scopes) != 2 || p.Scopes[1].Tool != "mail.send" || p.Scopes[1].String() != "any mail to "+tame {
+	if len(p.Scopes) != 2 || p.Scopes[1].Tool != "mail.send" || p.Scopes[1].Sentence.String() != "any mail to "+tame {
 		t.Errorf("%+v", p.Scopes)
 	}
-	if given.Warnings[0].Args[0] != evil || given.Args[0] != evil {
+	if given.Warnings[0].Args[0] != evil || given.Sentence.Args[0] != evil {
 		t.Error("what the tool gave was changed")
 	}
 	for name, long := range map[string]string{
@@ -175,10 +176,10 @@ func TestDescribeIsHarmless(t *testing.T) {
 		"grows fourfold":  strings.Repeat("\u0085", regie.MaxDiff/2),
 		"a byte too much": strings.Repeat("x", regie.MaxDiff+1),
 	} {
-		given.Diff, given.Args = long, []string{long}
+		given.Diff, given.Sentence.Args = long, []string{long}
 		p, _ := tool.DescribeCall(t.Context(), shows(func(context.Context) (regie.Preview, error) { return given, nil }), &tool.Invocation{})
 		sound(t, p)
-		if !strings.HasSuffix(p.Diff, " bytes]\n") || len(p.Warnings) != 2 || !strings.HasSuffix(p.Args[0], "…") || len(p.Diff) < regie.MaxDiff/2 {
+		if !strings.HasSuffix(p.Diff, " bytes]\n") || len(p.Warnings) != 2 || !strings.HasSuffix(p.Sentence.Args[0], "…") || len(p.Diff) < regie.MaxDiff/2 {
 			t.Errorf("%s: %d bytes ending in %q, %v", name, len(p.Diff), p.Diff[len(p.Diff)-40:], p.Warnings[1:])
 		}
 	}
@@ -242,4 +243,39 @@ func FuzzDescribe(f *testing.F) {
 			t.Errorf("refused: %+v, %+v", refusal, refused)
 		}
 	})
+}
+
+// guarded is a tool that wants some calls approved whatever the rules say.
+type guarded struct {
+	scripted
+	asks func() []regie.Sentence
+}
+
+func (g *guarded) MustAsk(context.Context, *tool.Invocation) []regie.Sentence { return g.asks() }
+
+// What a tool says of a call is made harmless, and one that cannot say it is asked about.
+func TestMustAsk(t *testing.T) {
+	for name, row := range map[string]struct {
+		tool tool.Tool
+		want string
+	}{
+		"no such side": {&scripted{definition: definition("mail.send", regie.ClassOnce)}, ""},
+		"nothing":      {&guarded{asks: func() []regie.Sentence { return nil }}, ""},
+		"a reason":     {&guarded{asks: func() []regie.Sentence { return []regie.Sentence{regie.Say("it reads %s", "a\u202eb\n")} }}, "it reads a<U+202E>b␊"},
+		"a panic":      {&guarded{asks: func() []regie.Sentence { panic("no") }}, "the tool could not say whether this call needs a person's word: the tool panicked: no"},
+	} {
+		got := ""
+		for _, s := range tool.MustAsk(t.Context(), row.tool, &tool.Invocation{}) {
+			got += s.String()
+		}
+		if !strings.HasPrefix(got, row.want) || row.want == "" && got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	once := shows(func(context.Context) (regie.Preview, error) {
+		return regie.Preview{Sentence: regie.Say("x"), Once: true}, nil
+	})
+	if p, _ := tool.DescribeCall(t.Context(), once, &tool.Invocation{}); len(p.Scopes) != 0 {
+		t.Errorf("a call that is allowed once has the scopes %v", p.Scopes)
+	}
 }

@@ -2,7 +2,7 @@ package tool
 
 import (
 	"encoding/json"
-	"path"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -15,9 +15,12 @@ import (
 
 // Registry is an unchanging set of tools (spec 4.2). Its methods may be called from many goroutines.
 type Registry struct {
-	byName map[string]*entry
-	byWire map[string]*entry
-	sorted []*entry // by name
+	byName  map[string]*entry
+	byWire  map[string]*entry
+	byAlias map[string]*entry
+	sorted  []*entry // by name
+	// away are toolkits whose tools are not there for now, each with the reason: an MCP server that is down (spec 4.2).
+	away map[string]error
 }
 
 // entry is a tool with everything that is worked out once.
@@ -36,7 +39,7 @@ type entry struct {
 // NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for a name that stands twice or is not one, for
 // a kind and class that contradict each other, and for a schema that cannot be used.
 func NewRegistry(tools ...Tool) (*Registry, error) {
-	r := &Registry{byName: map[string]*entry{}, byWire: map[string]*entry{}}
+	r := newRegistry()
 	for _, t := range tools {
 		e, err := newEntry(t)
 		if err != nil {
@@ -47,8 +50,27 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 		}
 		r.add(e)
 	}
-	slices.SortFunc(r.sorted, func(a, b *entry) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
 	return r, nil
+}
+
+func newRegistry() *Registry {
+	return &Registry{byName: map[string]*entry{}, byWire: map[string]*entry{}, byAlias: map[string]*entry{}}
+}
+
+// finish sorts the tools, once all are there, and returns CodeBadRequest where one has a name of another.
+func (r *Registry) finish() error {
+	slices.SortFunc(r.sorted, func(a, b *entry) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	for _, e := range r.sorted {
+		for _, alias := range e.definition.Aliases {
+			if r.byName[alias] != nil || r.byWire[alias] != nil || r.byAlias[alias] != e {
+				return regie.Errorf(regie.CodeBadRequest, "the name %q of tool %s is another one's too", alias, e.definition.Name)
+			}
+		}
+	}
+	return nil
 }
 
 func newEntry(t Tool) (*entry, error) {
@@ -56,6 +78,11 @@ func newEntry(t Tool) (*entry, error) {
 	d := &e.definition
 	if len(d.Name) > maxCanonicalName || !canonicalName.MatchString(d.Name) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not a tool name: write toolkit.operation with letters, digits, _ and -", clip(d.Name, maxCanonicalName))
+	}
+	for _, alias := range d.Aliases {
+		if len(alias) > maxWireName || !aliasName.MatchString(alias) {
+			return nil, regie.Errorf(regie.CodeBadRequest, "%q cannot name tool %s: write letters, digits, _ and -", clip(alias, maxWireName), d.Name)
+		}
 	}
 	e.wire = WireName(d.Name)
 	if err := consistent(t, d); err != nil {
@@ -119,22 +146,73 @@ func (e *entry) resolve() error {
 
 func (r *Registry) add(e *entry) {
 	r.byName[e.definition.Name], r.byWire[e.wire] = e, e
+	for _, alias := range e.definition.Aliases {
+		r.byAlias[alias] = e
+	}
 	r.sorted = append(r.sorted, e)
 }
 
-// Narrow returns the tools whose names match one of the patterns ("files.*", "notes.get_note"): gating can only take away
-// (spec 4.2). A pattern that does not parse matches nothing.
-func (r *Registry) Narrow(patterns []string) *Registry {
-	out := &Registry{byName: map[string]*entry{}, byWire: map[string]*entry{}}
+// With returns a registry in which these are all tools of a toolkit, whatever it had of it before; the other tools are the same ones,
+// with nothing worked out again. away says why the toolkit is not there for now, with CodeServerDown; nil says that it is. It returns the
+// codes of NewRegistry, and CodeBadRequest for a tool of another toolkit.
+func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, error) {
+	out := newRegistry()
+	out.away = maps.Clone(r.away)
 	for _, e := range r.sorted {
-		for _, pattern := range patterns {
-			if ok, err := path.Match(pattern, e.definition.Name); ok && err == nil {
-				out.add(e)
-				break
-			}
+		if toolkitOf(e.definition.Name) != toolkit {
+			out.add(e)
 		}
 	}
+	for _, t := range tools {
+		e, err := newEntry(t)
+		switch {
+		case err != nil:
+			return nil, err
+		case toolkitOf(e.definition.Name) != toolkit:
+			return nil, regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name, toolkit)
+		case out.byName[e.definition.Name] != nil || out.byWire[e.wire] != nil:
+			return nil, regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
+		}
+		out.add(e)
+	}
+	if away == nil {
+		delete(out.away, toolkit)
+	} else {
+		if out.away == nil {
+			out.away = map[string]error{}
+		}
+		out.away[toolkit] = away
+	}
+	if err := out.finish(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Away returns why a tool is not there, by its canonical or its wire name, where its whole toolkit is away for now; nil for any other.
+func (r *Registry) Away(name string) error {
+	if len(r.away) == 0 {
+		return nil
+	}
+	if toolkit := toolkitOf(name); r.away[toolkit] != nil {
+		return r.away[toolkit]
+	}
+	toolkit, _, _ := strings.Cut(name, "__")
+	return r.away[toolkit]
+}
+
+// Missing returns the toolkits that are away for now, by name, each with the reason.
+func (r *Registry) Missing() []regie.Missing {
+	var out []regie.Missing
+	for _, toolkit := range slices.Sorted(maps.Keys(r.away)) {
+		out = append(out, regie.Missing{Toolkit: toolkit, Why: clean(r.away[toolkit].Error(), maxMessage)})
+	}
 	return out
+}
+
+func toolkitOf(canonical string) string {
+	toolkit, _, _ := strings.Cut(canonical, ".")
+	return toolkit
 }
 
 // Definitions returns the tools' definitions, by name: always in the same order, so that requests begin with the same bytes.

@@ -55,6 +55,56 @@ func TestWireNamesNeverMeet(t *testing.T) {
 	}
 }
 
+// TestAliases: a tool is found by its other names too (decision 27), and no name means two tools.
+func TestAliases(t *testing.T) {
+	named := func(name string, aliases ...string) tool.Tool {
+		d := definition(name, regie.ClassOnce)
+		d.Aliases = aliases
+		return &scripted{definition: d}
+	}
+	r := registry(t, named("records.get", "TOOL_DATA", "GET_DATA"), idle("a.b", regie.ClassOnce))
+	for _, name := range []string{"records.get", "records__get", "TOOL_DATA", "GET_DATA"} {
+		if d, ok := r.Find(name); !ok || d.Name != "records.get" {
+			t.Errorf("%s leads to %q", name, d.Name)
+		}
+		if c := r.Check(name, "{}"); c.Name != "records.get" || c.Error != nil {
+			t.Errorf("a call of %s is taken for %s: %v", name, c.Name, c.Error)
+		}
+	}
+	if _, ok := r.Find("tool_data"); ok {
+		t.Error("an alias was found in another case")
+	}
+	more, err := r.With("bank", []tool.Tool{idle("bank.pay", regie.ClassOnce)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, ok := more.Find("TOOL_DATA"); !ok || d.Name != "records.get" {
+		t.Error("an alias is lost where another toolkit comes")
+	}
+	without, err := more.With("records", nil, regie.Errorf(regie.CodeServerDown, "down"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := without.Find("TOOL_DATA"); ok {
+		t.Error("an alias leads to a tool that is away")
+	}
+	if _, err := more.With("bank", []tool.Tool{named("bank.pay", "TOOL_DATA")}, nil); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("an alias of another toolkit: %v", err)
+	}
+	for _, tools := range [][]tool.Tool{
+		{named("a.b", "X"), named("c.d", "X")},
+		{named("a.b", "c__d"), named("c.d")},
+		{named("c.d"), named("a.b", "c__d")},
+		{named("a.b", "c.d")},
+		{named("a.b", "")},
+		{named("a.b", "rm -rf")},
+	} {
+		if _, err := tool.NewRegistry(tools...); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%v: %v", tools, err)
+		}
+	}
+}
+
 func TestRegistryRefuses(t *testing.T) {
 	with := func(change func(*regie.ToolDefinition)) tool.Tool {
 		d := definition("a.b", regie.ClassOnce)
@@ -85,16 +135,9 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 }
 
-func TestRegistryOrderHashAndScope(t *testing.T) {
+func TestRegistryOrderAndHash(t *testing.T) {
 	a, b, c := idle("files.write_file", regie.ClassVerifiable), idle("files.read_file", regie.ClassRead), idle("notes.get_note", regie.ClassRead)
 	one, other := registry(t, a, b, c), registry(t, c, a, b)
-	names := func(r *tool.Registry) []string {
-		var out []string
-		for _, d := range r.Definitions() {
-			out = append(out, d.Name)
-		}
-		return out
-	}
 	if want := []string{"files.read_file", "files.write_file", "notes.get_note"}; !slices.Equal(names(one), want) || !slices.Equal(names(other), want) {
 		t.Errorf("the order is %v and %v", names(one), names(other))
 	}
@@ -111,27 +154,60 @@ func TestRegistryOrderHashAndScope(t *testing.T) {
 	if _, changed, _ := registry(t, &scripted{definition: d}).Lookup("files.read_file"); changed == hash {
 		t.Errorf("another description has the same hash")
 	}
-	for _, row := range []struct {
-		patterns []string
-		want     []string
-	}{
-		{[]string{"files.*"}, []string{"files.read_file", "files.write_file"}},
-		{[]string{"*"}, []string{"files.read_file", "files.write_file", "notes.get_note"}},
-		{[]string{"notes.get_note", "files.read*"}, []string{"files.read_file", "notes.get_note"}},
-		{[]string{"[", "shell.*"}, nil},
-		{nil, nil},
-	} {
-		narrow := one.Narrow(row.patterns)
-		if got := names(narrow); !slices.Equal(got, row.want) {
-			t.Errorf("%v leaves %v, not %v", row.patterns, got, row.want)
+}
+
+func names(r *tool.Registry) []string {
+	var out []string
+	for _, d := range r.Definitions() {
+		out = append(out, d.Name)
+	}
+	return out
+}
+
+// TestWith exchanges the tools of one toolkit, and says of one that is away what a call of it is told.
+func TestWith(t *testing.T) {
+	one := registry(t, idle("files.read_file", regie.ClassRead), idle("bank.pay", regie.ClassOnce), idle("bank.list", regie.ClassRead))
+	away := regie.Errorf(regie.CodeServerDown, "the MCP server bank is down")
+	without, err := one.With("bank", nil, away)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(without); !slices.Equal(got, []string{"files.read_file"}) {
+		t.Errorf("what is left: %v", got)
+	}
+	for _, wrote := range []string{"bank__pay", "bank.pay", "bank__anything"} {
+		c := without.Check(wrote, "{}")
+		if c.Tool != nil || c.NotRun != regie.NotRunOutOfScope || c.Error.Code != regie.CodeServerDown || !c.Error.Retryable ||
+			!strings.Contains(c.Error.Message, "bank is down") {
+			t.Errorf("%s: %+v %+v", wrote, c, c.Error)
 		}
 	}
-	narrow := one.Narrow([]string{"notes.*"})
-	if _, _, ok := narrow.Lookup("files.read_file"); ok {
-		t.Errorf("a tool out of scope can be looked up")
+	if c := without.Check("files__write", "{}"); c.Error.Code != regie.CodeUnknownTool {
+		t.Errorf("a toolkit that is there: %+v", c.Error)
 	}
-	if c := narrow.Check("files__read_file", "{}"); c.NotRun != regie.NotRunOutOfScope || c.Tool != nil {
-		t.Errorf("a tool out of scope can be called: %+v", c)
+	if without.Away("files.read_file") != nil || without.Away("banker.pay") != nil || without.Away("bank.pay") == nil {
+		t.Errorf("the wrong toolkit is away")
+	}
+	if got := without.Missing(); !slices.Equal(got, []regie.Missing{{Toolkit: "bank", Why: "the MCP server bank is down"}}) {
+		t.Errorf("missing: %v", got)
+	}
+	back, err := without.With("bank", []tool.Tool{idle("bank.refund", regie.ClassOnce)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(back); !slices.Equal(got, []string{"bank.refund", "files.read_file"}) || len(back.Missing()) != 0 || back.Away("bank.pay") != nil {
+		t.Errorf("what is there again: %v", got)
+	}
+	if got := names(one); !slices.Equal(got, []string{"bank.list", "bank.pay", "files.read_file"}) || len(without.Missing()) != 1 {
+		t.Errorf("a registry has changed: %v", got)
+	}
+	for _, bad := range []tool.Tool{idle("files.other", regie.ClassRead), idle("bank", regie.ClassRead)} {
+		if _, err := one.With("bank", []tool.Tool{bad}, nil); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%s: %v", bad.Definition().Name, err)
+		}
+	}
+	if _, err := one.With("bank", []tool.Tool{idle("bank.a", regie.ClassRead), idle("bank.a", regie.ClassRead)}, nil); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("a name that stands twice: %v", err)
 	}
 }
 

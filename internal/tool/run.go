@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -18,12 +17,6 @@ const (
 	grace          = 5 * time.Second  // decision 6: what a cancelled tool may still take
 )
 
-// abandoned counts tools that did not return within their timeout and grace.
-var abandoned atomic.Int64
-
-// Abandoned returns how many tools of this process were given up because they ignored their context (spec 4.3).
-func Abandoned() int64 { return abandoned.Load() }
-
 // Outcome is a call's one result, normalised (spec 4.3).
 type Outcome struct {
 	State  regie.CallState // SUCCEEDED, FAILED or UNKNOWN
@@ -32,8 +25,12 @@ type Outcome struct {
 	Error  *regie.CallError
 	// Again says that the attempt failed and that the call may be run again under its id: a read whose failure may pass, or a keyed
 	// call. A keyed call that is not run again stays UNKNOWN: the model's own repetition would have another key.
-	Again    bool
-	Duration time.Duration
+	Again bool
+	// Unreached says of an UNKNOWN why the last attempt did nothing, where that may pass: what is not known is what an attempt before it
+	// did. The call may be run again under its id, and is not worse for waiting.
+	Unreached error
+	Duration  time.Duration
+	cut       cut
 	// passing says that the failure may pass by itself: Attempt waits for that.
 	passing bool
 }
@@ -73,6 +70,9 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 		out = lookUp(context.WithoutCancel(ctx), t, inv, a.err, a.lost)
 	default:
 		out = unknown(a.err)
+		if notDone && transient(a.err) {
+			out.Unreached = a.err
+		}
 		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
 	out.Duration, out.passing = time.Since(started), passing(a.err)
@@ -173,8 +173,8 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 		out.err = explain(ctx, out.err)
 		return out
 	case <-timer.C:
-		abandoned.Add(1)
-		return attempted[T]{err: explain(ctx, ctx.Err()), lost: true}
+		cause := explain(ctx, ctx.Err())
+		return attempted[T]{err: regie.Errorf(regie.CodeOf(cause), "%v, and does not end: it may still be at work", cause), lost: true}
 	}
 }
 

@@ -135,8 +135,32 @@ func TestRunRepeated(t *testing.T) {
 		s := &scripted{definition: definition("a.b", class), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
 			return tool.Result{}, tool.NotDone{Err: errPlain}
 		}}
-		if out := tool.Run(t.Context(), s, &tool.Invocation{Repeated: true}); out.State != want {
-			t.Errorf("%s: %s", class, out.State)
+		if out := tool.Run(t.Context(), s, &tool.Invocation{Repeated: true}); out.State != want || out.Unreached != nil {
+			t.Errorf("%s: %+v", class, out)
+		}
+	}
+}
+
+// A repeated call that was not even sent, because its server is down for now, can be repeated later.
+func TestRunUnreached(t *testing.T) {
+	for _, row := range []struct {
+		class     regie.EffectClass
+		repeated  bool
+		err       error
+		unreached bool
+	}{
+		{regie.ClassKeyed, true, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, true},
+		{regie.ClassKeyed, true, tool.NotDone{Err: regie.Errorf(regie.CodeToolChanged, "changed")}, false},
+		{regie.ClassKeyed, true, regie.Errorf(regie.CodeServerLost, "lost"), false},
+		{regie.ClassKeyed, false, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, false}, // it is FAILED: nothing happened
+		{regie.ClassRead, true, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, false},
+	} {
+		s := &scripted{definition: definition("a.b", row.class), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
+			return tool.Result{}, row.err
+		}}
+		out := tool.Run(t.Context(), s, &tool.Invocation{Repeated: row.repeated})
+		if (out.Unreached != nil) != row.unreached || row.unreached && out.State != regie.CallUnknown {
+			t.Errorf("%s, %v: %+v", row.class, row.err, out)
 		}
 	}
 }
@@ -169,10 +193,12 @@ func TestRunAbandons(t *testing.T) {
 						return row.found, tool.Result{}, nil
 					}}
 				}
-				before := tool.Abandoned()
 				out := tool.Run(t.Context(), target, &tool.Invocation{})
-				if out.State != row.want || out.Again || out.Duration != 8*time.Second || tool.Abandoned() != before+1 {
-					t.Errorf("got %+v after %s, %d abandoned", out, out.Duration, tool.Abandoned()-before)
+				if out.State != row.want || out.Again || out.Duration != 8*time.Second {
+					t.Errorf("got %+v after %s", out, out.Duration)
+				}
+				if out.Error != nil && !strings.Contains(out.Error.Message, "may still be at work") {
+					t.Errorf("nobody is told that it may still be at work: %q", out.Error.Message)
 				}
 			})
 		})
@@ -262,6 +288,13 @@ func TestResults(t *testing.T) {
 			out := tool.Run(t.Context(), s, &tool.Invocation{CallID: shortened})
 			if row.want != "" && out.Result != row.want || !storable(out.Result) || row.max > 60 && len(out.Result) > row.max || len(out.Result) > 32<<10 {
 				t.Errorf("%d bytes: %.200q", len(out.Result), out.Result)
+			}
+			lost := out.Unkept(regie.Errorf(regie.CodeDiskFull, "the disk is full"))
+			if row.max > 160 && len(lost) > row.max || row.shorter && row.result.Rest == "" && (strings.Contains(lost, "read_result") || !strings.Contains(lost, "the rest is lost, because it could not be stored (the disk is full)")) {
+				t.Errorf("not stored it is %d bytes: %.300q", len(lost), lost)
+			}
+			if (!row.shorter || row.result.Rest != "") && lost != out.Result {
+				t.Errorf("not stored it is %q", lost)
 			}
 			if row.shorter != (out.Whole != "") || row.shorter && out.Whole != row.result.Content {
 				t.Errorf("the whole has %d bytes", len(out.Whole))

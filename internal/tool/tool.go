@@ -22,6 +22,12 @@ type Invocation struct {
 	// Preconditions are what an approval of this call bound (decision 20); none where nobody was asked. Prepare of a tool that is a
 	// Preconditioner compares them with the very state that it records, so that nothing comes between the look and the intent.
 	Preconditions []regie.Precondition
+	// Assumed are the states that the calls before this one in its reply are going to leave, for Preview and Foresee of a Foreseer: of
+	// several about one thing the last counts. There are none when a call runs.
+	Assumed []State
+	// Earlier gives the calls of the same toolkit that the session has made and that were run, the newest first, until visit returns false:
+	// from the store, so that a tool knows after a crash what the model has seen. Nil means that nothing is known.
+	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
 	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision 16). Prepare calls it; nil means
 	// that nothing is kept.
 	Keep func(ctx context.Context, data []byte) (regie.Hash, error)
@@ -79,18 +85,35 @@ type Preconditioner interface {
 	CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
 }
 
+// Guarded is a Tool of which some calls need a person's word whatever rules and policies allow (decision 19): one that reads a secret, say.
+// MustAsk says why, in sentences for the person; none means that the call is like any other. It changes nothing, and for a call that Run
+// would refuse it says nothing.
+type Guarded interface {
+	MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence
+}
+
 // Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the person is asked. Its calls are not run:
 // the person's answer is their result (decision 40).
 type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
+// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that SUCCEEDED made of the files of its
+// workspace, from the evidence that was stored with STARTED alone: nothing is read or changed for it, and the call's arguments may be
+// erased. An error says that it cannot be taken back after all.
+type Undoer interface {
+	Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
+}
+
 // Sides are what a Tool can do besides being run; nil is what it cannot.
 type Sides struct {
+	Undoer         Undoer
 	Preparer       Preparer
 	Prober         Prober
 	Previewer      Previewer
 	Preconditioner Preconditioner
+	Foreseer       Foreseer
+	Guarded        Guarded
 }
 
 // Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have any of them, or one that wraps
@@ -103,10 +126,13 @@ func SidesOf(t Tool) Sides {
 		return sided.Sides()
 	}
 	var s Sides
+	s.Undoer, _ = t.(Undoer)
 	s.Preparer, _ = t.(Preparer)
 	s.Prober, _ = t.(Prober)
 	s.Previewer, _ = t.(Previewer)
 	s.Preconditioner, _ = t.(Preconditioner)
+	s.Foreseer, _ = t.(Foreseer)
+	s.Guarded, _ = t.(Guarded)
 	return s
 }
 

@@ -18,8 +18,14 @@ type Handler[A any] struct {
 	Prepare func(ctx context.Context, inv *Invocation, args A) (intent json.RawMessage, err error)
 	Probe   func(ctx context.Context, inv *Invocation, args A) (Evidence, Result, error)
 	Preview func(ctx context.Context, inv *Invocation, args A) (regie.Preview, error)
+	// Changes is that of Undoer. It is given no arguments: what the evidence does not say is not known.
+	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
 	// CheckPreconditions is that of Preconditioner.
 	CheckPreconditions func(ctx context.Context, inv *Invocation, args A, preconditions []regie.Precondition) error
+	// Foresee is that of Foreseer.
+	Foresee func(ctx context.Context, inv *Invocation, args A) ([]State, error)
+	// MustAsk is that of Guarded.
+	MustAsk func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go types do not say.
 	Schema func(*jsonschema.Schema)
 }
@@ -86,6 +92,9 @@ func (t *typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
 func (t *typed[A]) Sides() Sides {
 	var s Sides
 	all := (*sides[A])(t)
+	if t.handler.Changes != nil {
+		s.Undoer = all
+	}
 	if t.handler.Prepare != nil {
 		s.Preparer = all
 	}
@@ -98,11 +107,22 @@ func (t *typed[A]) Sides() Sides {
 	if t.handler.CheckPreconditions != nil {
 		s.Preconditioner = all
 	}
+	if t.handler.Foresee != nil {
+		s.Foreseer = all
+	}
+	if t.handler.MustAsk != nil {
+		s.Guarded = all
+	}
 	return s
 }
 
 // sides is a typed tool with every side, whether its handler has it or not: typed hands out those that it has.
 type sides[A any] typed[A]
+
+// Changes implements Undoer.
+func (t *sides[A]) Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error) {
+	return t.handler.Changes(ctx, inv)
+}
 
 // Prepare implements Preparer.
 func (t *sides[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
@@ -138,6 +158,24 @@ func (t *sides[A]) CheckPreconditions(ctx context.Context, inv *Invocation, prec
 		return err
 	}
 	return t.handler.CheckPreconditions(ctx, inv, args, preconditions)
+}
+
+// Foresee implements Foreseer.
+func (t *sides[A]) Foresee(ctx context.Context, inv *Invocation) ([]State, error) {
+	args, err := decode[A](inv)
+	if err != nil {
+		return nil, err
+	}
+	return t.handler.Foresee(ctx, inv, args)
+}
+
+// MustAsk implements Guarded.
+func (t *sides[A]) MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence {
+	args, err := decode[A](inv)
+	if err != nil {
+		return nil
+	}
+	return t.handler.MustAsk(ctx, inv, args)
 }
 
 // decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean an integer without looking like

@@ -120,10 +120,11 @@ func TestProtected(t *testing.T) {
 			".env", ".ENV", ".env.local", ".envrc", "sub/.env.production", "server.pem", "server.PEM", "tls/server.key", "id_rsa", "id_rsa.old",
 			"ID_ED25519", ".ssh",
 			".ssh/config", "home/.SSH/known_hosts", ".\u017fsh/config", ".aws/credentials", ".netrc", ".npmrc", "a.p12", ".env ", ".env.", ".env:stream",
-			".git/.env", ".e\u00adnv",
+			".git/.env", ".e\u00adnv", "prod.env", "deploy/Backup.ENV", "kubeconfig", "dev.kubeconfig", "terraform.tfstate", "terraform.tfstate.backup",
+			"secrets.yaml", "config/secrets.yml", "secret.json", "service-account-prod.json", "client_secret_12.json", ".my.cnf", ".dockercfg", "vpn.ovpn", ".cargo/credentials.toml",
 		},
 		workspace.Unprotected: {
-			".", "a.md", ".github/workflows/ci.yml", ".gitignore", ".gitattributes", "git/x", "environment.md", "env", ".env.example", "id_rsa.pub",
+			".", "a.md", ".github/workflows/ci.yml", ".gitignore", ".gitattributes", "git/x", "environment.md", "env", ".env.example", "example.env", "id_rsa.pub", "secrets.md", "src/secrets.go", "service-account.md", "tfstate.md",
 			"keys/monkey.md",
 			".regiex", "a.pem.md", "key", "ssh/config",
 		},

@@ -15,6 +15,8 @@
 //     attributes do not.
 //   - Names are protected in every directory, in letters of either case, and also as a file system might read them that drops what
 //     is invisible.
+//   - Ignore files are git's in form and meaning. They hide names from walks; whether what they name may be changed is the tools' business.
 //
-// The package starts no goroutine.
+// Only Search starts goroutines, one that walks and some that search; they end before it returns. A walk opens each name relative to
+// the directory that it was read from and follows no link, so its rules, which are about names, hold for what it reads.
 package workspace

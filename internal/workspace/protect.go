@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"path"
 	"strings"
 	"unicode"
 
@@ -18,17 +17,19 @@ const (
 	Secret                 // may hold a key or a password: neither, without a person's word
 )
 
-// secrets are the names that need a person's word even to be read, as folded gives them.
+// secrets are the names that need a person's word even to be read, as folded gives them. One * stands for anything.
 var secrets = []string{
-	".env*", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json",
+	".env*", "*.env", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json", "credentials.toml",
+	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "client_secret*", "service-account*.json",
+	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn",
 }
 
 // secretDirs are directories of which everything is secret.
 var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private"}
 
 // harmless are names that look secret and are made to be shared.
-var harmless = []string{".env.example", ".env.sample", ".env.template", "*.pub"}
+var harmless = []string{".env.example", ".env.sample", ".env.template", "example.env", "sample.env", "template.env", "*.pub"}
 
 // internal are the directories of programs; the short names are those that Windows gives them.
 var internal = []string{".git", ".regie", "git~1", "regie~1"}
@@ -60,6 +61,11 @@ func protectedName(name string, last bool) Protection {
 // folded gives a name the form in which a careless file system compares it: without cases, without what cannot be seen, without dots
 // and spaces at its end, without the name of a stream. It must not make a way around the rules.
 func folded(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0 {
+		return strings.TrimRight(name, ".") // as most names are
+	}
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
@@ -71,29 +77,38 @@ func folded(name string) string {
 }
 
 func matches(name string, patterns []string) bool {
-	for _, pattern := range patterns {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
+	for _, pattern := range patterns { // a search asks this of each name of a tree
+		prefix, suffix, open := strings.Cut(pattern, "*")
+		if name == pattern || open && len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayRead refuses what no tool may read at this stage: approvals, which could allow it, are still to come.
+// mayRead refuses a secret for which there is no person's word.
 func mayRead(found Protection, name string) error {
 	if found == Secret {
-		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not read, because approvals for such files are still to come", name)
+		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not read without a person's word for this very file", name)
 	}
 	return nil
 }
 
-// mayWrite refuses what no tool may write.
-func mayWrite(found Protection, name string) error {
-	switch found {
-	case Secret:
-		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not written, because approvals for such files are still to come", name)
-	case Internal:
+// mayList refuses a directory of secrets: a person's word is for one file.
+func mayList(found Protection, name string) error {
+	if found == Secret {
+		return regie.Errorf(regie.CodePathProtected, "%s may hold secrets: it is neither listed nor searched", name)
+	}
+	return nil
+}
+
+// mayWrite refuses what no tool may write, whoever allows it, and a secret unless the caller sees to the person's word.
+func mayWrite(t target, name string, secrets bool) error {
+	switch {
+	case t.internal:
 		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
+	case t.found == Secret && !secrets:
+		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not changed without a person's word for this very file", name)
 	default:
 		return nil
 	}

@@ -15,6 +15,11 @@ import (
 // CodeFileNotFound, CodeNotAFile, CodeSpecialFile, CodePathOutside, CodePathInvalid, CodeNoPermission, or CodePathProtected for a
 // secret. The caller closes the file.
 func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
+	return r.OpenGranted(name, "")
+}
+
+// OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted, a path without links, is a person's word.
+func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, err error) {
 	clean, err := r.Clean(name)
 	if err != nil {
 		return nil, nil, err
@@ -27,13 +32,33 @@ func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
 		if err != nil {
 			return err
 		}
-		if err := mayRead(t.found, clean); err != nil {
+		if err := mayRead(t.found, clean); err != nil && (granted == "" || granted != t.path) {
 			return err
 		}
 		f, info, err = r.open(t.path, clean)
 		return err
 	})
 	return f, info, r.explain(err, clean)
+}
+
+// Place is where a path leads.
+type Place struct {
+	Path   string // without links; its last elements need not exist
+	Secret bool   // it may hold a secret, or a link on the way to it goes through what may
+}
+
+// Place says where a path leads, links followed. It opens nothing, and returns the codes of a path that leads out or that nothing can have.
+func (r *Root) Place(name string) (Place, error) {
+	clean, err := r.Clean(name)
+	if err != nil {
+		return Place{}, err
+	}
+	var t target
+	err = retry(clean, func() error {
+		t, err = r.resolve(clean, true)
+		return err
+	})
+	return Place{Path: t.path, Secret: t.found == Secret}, r.explain(err, clean)
 }
 
 // open opens a regular file by its resolved path.
@@ -53,6 +78,11 @@ func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 	if err := regular(seen, name); err != nil {
 		return nil, nil, err
 	}
+	return openSeen(dir, base, seen)
+}
+
+// openSeen opens the very file that was looked at.
+func openSeen(dir *os.Root, base string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
 	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
 	f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -112,7 +142,7 @@ func (r *Root) OpenDir(name string) (*Dir, error) {
 		if err != nil {
 			return err
 		}
-		if err := mayRead(t.found, clean); err != nil {
+		if err := mayList(t.found, clean); err != nil {
 			return err
 		}
 		at, _, err := r.parent(t.path + "/")
@@ -150,7 +180,7 @@ func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entr
 // of secrets is CodePathProtected.
 func (d *Dir) Enter(entry string) (*Dir, error) {
 	below := path.Join(d.Path, entry)
-	if err := mayRead(protectedName(entry, true), below); err != nil {
+	if err := mayList(protectedName(entry, true), below); err != nil {
 		return nil, err
 	}
 	at, err := step(d.at, entry)

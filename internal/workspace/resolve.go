@@ -23,6 +23,14 @@ var errSwapped = errors.New("the path was exchanged while it was being opened")
 type target struct {
 	path  string // without links; its last elements need not exist
 	found Protection
+	// internal says that one of the names on the way is Internal, whatever else was found: a person's word does not lift that.
+	internal bool
+}
+
+// note takes in a name that the path goes through.
+func (t *target) note(name string, last bool) {
+	found := protectedName(name, last)
+	t.found, t.internal = max(t.found, found), t.internal || found == Internal
 }
 
 // retry does try until it meets no exchange. name is for the sentence.
@@ -51,7 +59,7 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 			done = done[:len(done)-1]
 			continue
 		}
-		t.found = max(t.found, protectedName(part, len(todo) == 0))
+		t.note(part, len(todo) == 0)
 		at := path.Join(append(done, part)...)
 		info, err := r.root.Lstat(at)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +122,7 @@ func (r *Root) missing(t target, clean string, done, todo []string) (target, err
 		if part == ".." {
 			return t, regie.Errorf(regie.CodeFileNotFound, "%s goes through a directory that does not exist", clean)
 		}
-		t.found = max(t.found, protectedName(part, i == len(todo)-1))
+		t.note(part, i == len(todo)-1)
 	}
 	t.path = path.Join(append(done, todo...)...)
 	return t, nil

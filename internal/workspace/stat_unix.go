@@ -3,9 +3,14 @@
 package workspace
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/regie-run/regie"
 )
 
 // links returns how many names a file has.
@@ -14,6 +19,25 @@ func links(info fs.FileInfo) uint64 {
 		return uint64(stat.Nlink) //nolint:unconvert // it is narrower on other systems
 	}
 	return 1
+}
+
+// identity tells a file from others and from itself after a change.
+func identity(info fs.FileInfo) regie.Hash {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return regie.Hash{}
+	}
+	return regie.HashOf(fmt.Appendf(nil, "file %d %d %d %d", stat.Dev, stat.Ino, stat.Size, info.ModTime().UnixNano()))
+}
+
+// moveOut gives an entry of an open directory an absolute name elsewhere on the same file system.
+func moveOut(dir *os.Root, name, to string) error {
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written through it
+	return unix.Renameat(int(f.Fd()), name, unix.AT_FDCWD, to)
 }
 
 // keepOwner gives a new file the owner of the one that it will replace, as far as the system allows it: a user who may write

@@ -21,13 +21,51 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	info   fs.FileInfo
+	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's word for it before it is changed.
+	Secret bool
+	// Large says that the file has more bytes than were to be loaded: there is no Data, and Identity stands for it.
+	Large bool
+	Size  int64
+	info  fs.FileInfo
+}
+
+// Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what the file system says of it, which is the
+// same after a rename and another one after a write. It is zero where there is no file.
+func (c *Content) Identity() regie.Hash {
+	switch {
+	case !c.Exists:
+		return regie.Hash{}
+	case c.Large:
+		return identity(c.info)
+	default:
+		return regie.HashOf(c.Data)
+	}
 }
 
 // Load reads a file that is to be changed; one that does not exist is empty. It returns the codes of OpenFile except
 // CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that nobody may write,
 // CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
+	return r.loadNamed(name, loading{most: most})
+}
+
+// LoadAny is Load for a caller that asks a person about what may hold a secret: it does not refuse those.
+func (r *Root) LoadAny(name string, most int64) (Content, error) {
+	return r.loadNamed(name, loading{most: most, secrets: true})
+}
+
+// LoadLarge is LoadAny that takes a file of more than most bytes too, without its data.
+func (r *Root) LoadLarge(name string, most int64) (Content, error) {
+	return r.loadNamed(name, loading{most: most, secrets: true, large: true})
+}
+
+// loading says how much of a file is loaded, and what is not refused.
+type loading struct {
+	most           int64
+	secrets, large bool
+}
+
+func (r *Root) loadNamed(name string, how loading) (Content, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
 		return Content{}, err
@@ -35,25 +73,26 @@ func (r *Root) Load(name string, most int64) (Content, error) {
 	if strings.HasSuffix(name, "/") || clean == "." {
 		return Content{}, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 	}
-	return r.loadClean(clean, most)
+	return r.loadClean(clean, how)
 }
 
-func (r *Root) loadClean(clean string, most int64) (c Content, err error) {
+func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
 	err = retry(clean, func() error {
 		t, err := r.resolve(clean, false)
 		if err != nil {
 			return err
 		}
-		if err := mayWrite(t.found, clean); err != nil {
+		if err := mayWrite(t, clean, how.secrets); err != nil {
 			return err
 		}
-		c, err = r.load(t.path, clean, most)
+		c, err = r.load(t.path, clean, how)
+		c.Secret = t.found == Secret
 		return err
 	})
 	return c, r.explain(err, clean)
 }
 
-func (r *Root) load(resolved, name string, most int64) (Content, error) {
+func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	c := Content{Path: resolved}
 	f, info, err := r.open(resolved, name)
 	switch {
@@ -65,15 +104,18 @@ func (r *Root) load(resolved, name string, most int64) (Content, error) {
 		return c, err
 	}
 	defer f.Close()
-	c.Exists, c.Perm, c.Links, c.info = true, info.Mode().Perm(), links(info), info
+	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), links(info), info.Size(), info
 	switch {
 	case c.Perm&0o222 == 0:
 		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
-	case info.Size() > most:
-		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(), most)
+	case info.Size() > how.most && how.large:
+		c.Large = true
+		return c, nil
+	case info.Size() > how.most:
+		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(), how.most)
 	}
-	c.Data, err = io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(c.Data)) > most {
+	c.Data, err = io.ReadAll(io.LimitReader(f, how.most+1))
+	if err == nil && int64(len(c.Data)) > how.most {
 		err = regie.Errorf(regie.CodeFileTooLarge, "%s grows while it is being read", name)
 	}
 	return c, err
@@ -92,7 +134,7 @@ func (r *Root) throughLink(resolved, name string) error {
 	if t, err := r.resolve(resolved, true); err != nil {
 		return err // it leads out, or round in a circle
 	} else if t.found == Secret {
-		return mayWrite(t.found, name)
+		return mayWrite(t, name, false)
 	}
 	return regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link: name the file that it leads to", name)
 }
@@ -106,6 +148,8 @@ func isLink(at *os.Root, name string) bool {
 type Change struct {
 	Before Content // as Load gave it
 	Data   []byte
+	// Perm is what a file that did not exist gets; 0 leaves it to the process's mask.
+	Perm fs.FileMode
 	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised and replaced.
 	Tag string
 }
@@ -153,13 +197,15 @@ func changed(name string) error {
 
 // unchanged compares the file with what it was, and its directory, which is held open, with the one that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
-	now, err := r.loadClean(before.Path, int64(len(before.Data)))
+	now, err := r.loadClean(before.Path, loading{most: int64(len(before.Data)), secrets: before.Secret, large: before.Large})
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
 		return changed(before.Path)
 	case err != nil:
 		return err
-	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, !bytes.Equal(now.Data, before.Data):
+	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large, !bytes.Equal(now.Data, before.Data):
+		return changed(before.Path)
+	case now.Large && identity(now.info) != identity(before.info):
 		return changed(before.Path)
 	}
 	there, _, err := r.parent(before.Path)
@@ -183,7 +229,7 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 		return err
 	}
 	perm := fs.FileMode(0o666) // less the mask
-	if change.Before.Exists {
+	if change.Before.Exists || change.Perm != 0 {
 		perm = 0o600 // until it has its owner
 	}
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -193,6 +239,8 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 	if change.Before.Exists {
 		keepOwner(f, change.Before.info)
 		err = f.Chmod(change.Before.Perm)
+	} else if change.Perm != 0 {
+		err = f.Chmod(change.Perm.Perm())
 	}
 	if err == nil {
 		_, err = f.Write(change.Data)

@@ -29,25 +29,27 @@ func (Provider) Name() string { return "demo" }
 
 // Capabilities implements provider.Provider.
 func (Provider) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Local: true}
+	return provider.Capabilities{NativeTools: true, NativeOnly: true, Local: true}
 }
 
 // Open implements provider.Provider. Every head can be sent here.
 func (Provider) Open(head provider.Head) (provider.Conversation, error) {
-	c := &conversation{tools: map[string]bool{}, sum: sha256.New()}
+	c := &conversation{tools: map[string]provider.Tool{}, sum: sha256.New(), head: head}
 	for _, t := range head.Tools {
-		c.tools[t.Name] = true
+		c.tools[t.Name] = t
 	}
 	c.render(head)
 	return c, nil
 }
 
 type conversation struct {
-	tools map[string]bool
+	tools map[string]provider.Tool
 	turns []provider.Turn
+	tail  provider.Tail
 	// sum and size are those of the canonical rendering so far: each turn is rendered once (decision 31).
 	sum  hash.Hash
 	size int
+	head provider.Head
 }
 
 // Append implements provider.Conversation.
@@ -60,14 +62,30 @@ func (c *conversation) Append(turns ...provider.Turn) {
 
 // render adds a line of JSON to what the hash of a request covers.
 func (c *conversation) render(part any) {
+	data := line(part)
+	c.size += len(data)
+	_, _ = c.sum.Write(data) // a hash never fails
+}
+
+func line(part any) []byte {
 	data, err := json.Marshal(part)
 	if err != nil { // somebody else's opaque data that is no JSON: its error is as stable as it is
 		data = []byte(err.Error())
 	}
-	data = append(data, '\n')
-	c.size += len(data)
-	_, _ = c.sum.Write(data) // a hash never fails
+	return append(data, '\n')
 }
+
+// Body implements provider.Shower: what the hash of a request covers.
+func (c *conversation) Body() []byte {
+	out := line(c.head)
+	for i := range c.turns {
+		out = append(out, line(c.turns[i])...)
+	}
+	return out
+}
+
+// EndWith implements provider.Conversation. Rules need no guidance.
+func (c *conversation) EndWith(tail provider.Tail) { c.tail = tail }
 
 // Request implements provider.Conversation. Nothing is sent anywhere: the hash is that of the head and the turns as lines of JSON.
 func (c *conversation) Request() (regie.Hash, int) {
@@ -79,8 +97,15 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if provider.AsksSummary(c.turns) {
+		return nil, &provider.Error{Code: regie.CodeProviderRejected, Message: "rules cannot summarise a conversation"}
+	}
 	started := time.Now()
-	r := react(c.tools, c.turns)
+	tools := c.tools
+	if c.tail.Withheld {
+		tools = nil
+	}
+	r := react(tools, c.turns)
 	firstByte := time.Since(started)
 	if sink != nil {
 		for word := range strings.SplitAfterSeq(r.text, " ") {

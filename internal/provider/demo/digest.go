@@ -12,44 +12,79 @@ import (
 // indexName is the file of the target directory that gets one line for each text.
 const indexName = "index.md"
 
-// digest is the main job: list the directories, read each text in them, then write one summary of each and one line of each into an
-// index. A line is appended, so a write that happened twice would show as a line that stands there twice.
-func (t *thread) digest() reaction {
-	directories, texts := t.sources()
-	listed := t.did(toolList)
-	if len(listed) < len(directories) {
-		var wanted []arguments
-		for _, p := range directories[len(listed):] {
-			wanted = append(wanted, arguments{Path: strings.TrimSuffix(p, "/"), Recursive: t.request.recursive})
-		}
-		return t.ask(fmt.Sprintf(t.words.willList, strings.Join(directories, ", ")), toolList, wanted)
-	}
-	for i := range listed {
-		if !listed[i].failed {
-			texts = append(texts, textFiles(listed[i].content, t.request.to)...)
-		}
-	}
-	texts = unique(texts)
-	if read := t.did(toolRead); len(read) < len(texts) {
-		var wanted []arguments
-		for _, p := range texts[len(read):] {
-			wanted = append(wanted, arguments{Path: p})
-		}
-		return t.ask(fmt.Sprintf(t.words.willRead, min(batch, len(wanted))), toolRead, wanted)
-	}
-	if t.request.to == "" {
-		return reaction{text: t.report()}
-	}
-	writes, done := t.writes(), t.did(toolWrite)
-	if len(done) < len(writes) && !refused(done) {
-		return t.ask(fmt.Sprintf(t.words.willSummarise, min(batch, len(writes)-len(done)), t.request.to), toolWrite, writes[len(done):])
-	}
-	return reaction{text: t.report()}
+// job is a digest under way: what was found, read and written.
+type job struct {
+	step  *step
+	lists []outcome
+	read  []outcome
+	wrote []outcome
 }
 
-// sources splits the request's paths into directories to list and files to read.
-func (t *thread) sources() (directories, texts []string) {
-	for _, p := range t.request.paths {
+// digest is the main job: list the directories, read each text in them, then write one summary of each and one line of each into an
+// index. A line is appended, so a write that happened twice would show as a line that stands there twice.
+func (t *thread) digest(s *step) (string, bool, *reaction) {
+	if len(s.paths) == 0 {
+		if t.last == "" {
+			return t.say("Which file do you mean? Name it, please.", "De quel fichier parlez-vous ? Nommez-le, s'il vous plaît."), false, nil
+		}
+		s.paths = []string{t.last}
+	}
+	j := &job{step: s}
+	directories, texts := s.sources()
+	var wanted []arguments
+	for _, p := range directories {
+		wanted = append(wanted, arguments{Path: strings.TrimSuffix(p, "/"), Recursive: s.recursive})
+	}
+	var wait *reaction
+	if j.lists, wait = t.do(t.say("I look at %s.", "Je regarde %s.", strings.Join(directories, ", ")), toolList, wanted); wait != nil || t.lost {
+		return "", false, wait
+	}
+	for i := range j.lists {
+		if !j.lists[i].failed {
+			texts = append(texts, textFiles(j.lists[i].content, s.to)...)
+		}
+	}
+	texts = once(texts)
+	if wait := t.reads(j, texts); wait != nil || t.lost {
+		return "", false, wait
+	}
+	if s.to == "" {
+		return t.report(j), true, nil
+	}
+	writes := t.writes(j)
+	for len(j.wrote) < len(writes) && !refused(j.wrote) {
+		next := writes[len(j.wrote):min(len(writes), len(j.wrote)+batch)]
+		got, wait := t.do(t.say("I make %s into %s.", "Je fais %s dans %s.", t.n(len(next), "write", "écriture"), s.to), toolWrite, next)
+		j.wrote = append(j.wrote, got...)
+		if wait != nil && len(wait.calls) == 0 && len(j.wrote) > 0 { // the tool was taken away meanwhile
+			wait.text += "\n\n" + t.report(j)
+		}
+		if wait != nil || t.lost {
+			return "", false, wait
+		}
+	}
+	return t.report(j), !slices.ContainsFunc(j.wrote, func(o outcome) bool { return o.failed }), nil
+}
+
+// reads reads the texts, a batch at a time.
+func (t *thread) reads(j *job, texts []string) *reaction {
+	for len(j.read) < len(texts) {
+		var wanted []arguments
+		for _, p := range texts[len(j.read):min(len(texts), len(j.read)+batch)] {
+			wanted = append(wanted, arguments{Path: p})
+		}
+		got, wait := t.do(t.say("I read %s.", "Je lis %s.", t.n(len(wanted), "text", "texte")), toolRead, wanted)
+		j.read = append(j.read, got...)
+		if wait != nil || t.lost {
+			return wait
+		}
+	}
+	return nil
+}
+
+// sources splits the paths into directories to list and files to read.
+func (s *step) sources() (directories, texts []string) {
+	for _, p := range s.paths {
 		if isFile(p) {
 			texts = append(texts, p)
 		} else {
@@ -73,9 +108,9 @@ func textFiles(listing, target string) []string {
 		switch {
 		case detail == "" && strings.Contains(name, " "): // a note of the tool, such as "notes is empty"
 			continue
-		case detail == "link" || detail == "special" || detail == "gone":
+		case strings.HasPrefix(detail, "link") || detail == "special" || detail == "gone":
 			continue
-		case target != "" && strings.HasPrefix(name, target+"/") && path.Dir(name) == target:
+		case target != "" && (name == target || strings.HasPrefix(name, target+"/") && path.Dir(name) == target):
 			continue
 		}
 		switch strings.ToLower(path.Ext(name)) {
@@ -86,7 +121,7 @@ func textFiles(listing, target string) []string {
 	return out
 }
 
-func unique(list []string) []string {
+func once(list []string) []string {
 	var out []string
 	for _, s := range list {
 		if !slices.Contains(out, s) {
@@ -96,23 +131,29 @@ func unique(list []string) []string {
 	return out
 }
 
-// writes are all writes of the job, text by text: the summary, then its line of the index.
-func (t *thread) writes() []arguments {
+// writes are all writes of the job, text by text: the summary, then its line of the index. A target that is a file gets the lines alone.
+func (t *thread) writes(j *job) []arguments {
 	var out []arguments
-	taken := set{indexName: true}
-	index := path.Join(t.request.to, indexName)
-	read := t.did(toolRead)
-	for i := range read {
-		if read[i].failed {
+	to, taken := j.step.to, set{indexName: true}
+	var lines strings.Builder
+	for i := range j.read {
+		if j.read[i].failed {
 			continue
 		}
-		from := read[i].args.Path
-		s := extract(from, read[i].content)
-		summary := fmt.Sprintf("# %s\n\n%s\n\n%s\n", s.title, s.line(t.words), fmt.Sprintf(t.words.source, from, s.count(t.words)))
-		line := fmt.Sprintf("- %s: %s (%s)\n", s.title, s.line(t.words), from)
+		from := j.read[i].args.Path
+		s := extract(from, j.read[i].content)
+		line := fmt.Sprintf("- %s: %s (%s)\n", s.title, s.line(t), from)
+		lines.WriteString(line)
+		if isFile(to) {
+			continue
+		}
+		source := t.say("Source: %s, %s.", "Source : %s, %s.", from, s.count(t))
 		out = append(out,
-			arguments{Path: path.Join(t.request.to, fileName(from, taken)), Content: summary, Mode: "create"},
-			arguments{Path: index, Content: line, Mode: "append"})
+			arguments{Path: path.Join(to, fileName(from, taken)), Content: fmt.Sprintf("# %s\n\n%s\n\n%s\n", s.title, s.line(t), source), Mode: "create"},
+			arguments{Path: path.Join(to, indexName), Content: line, Mode: "append"})
+	}
+	if isFile(to) && lines.Len() > 0 {
+		out = append(out, arguments{Path: to, Content: lines.String(), Mode: "create"})
 	}
 	return out
 }
@@ -130,13 +171,12 @@ func fileName(from string, taken set) string {
 }
 
 // report says what was done, from the results alone: what did not succeed is named, with the reason.
-func (t *thread) report() string {
-	read, problems := t.seen()
+func (t *thread) report(j *job) string {
+	read, problems := t.seen(j)
 	var made []string
 	lines := 0
-	done := t.did(toolWrite)
-	for i := range done {
-		switch o := &done[i]; {
+	for i := range j.wrote {
+		switch o := &j.wrote[i]; {
 		case o.failed:
 			problems = append(problems, t.problem(o))
 		case o.args.Mode == "append":
@@ -145,45 +185,62 @@ func (t *thread) report() string {
 			made = append(made, path.Base(o.args.Path))
 		}
 	}
+	better := t.say("a model would do better.", "un modèle ferait mieux.")
+	texts := t.n(len(read), "text", "texte")
 	var text string
-	switch {
+	switch to := j.step.to; {
 	case len(read) == 0 && len(problems) == 0:
-		return fmt.Sprintf(t.words.nothing, strings.Join(t.request.paths, ", "))
-	case t.request.to == "" && len(read) > 0:
-		text = fmt.Sprintf(t.words.told, len(read)) + "\n\n- " + strings.Join(read, "\n- ")
+		where := strings.Join(j.step.paths, ", ")
+		return t.say("There is no text file in %s, so there is nothing to summarise.", "Il n'y a aucun texte dans %s, donc rien à résumer.", where)
+	case to == "" && len(read) > 0:
+		t.result = "- " + strings.Join(read, "\n- ")
+		text = t.say("I read %s. These are the first headings and the first sentences; ", "J'ai lu %s. Voici les premiers titres et les premières phrases ; ", texts) + better + "\n\n" + t.result
 	case len(made)+lines == 0:
-		text = fmt.Sprintf(t.words.wroteNothing, len(read))
+		text = t.say("I read %s and wrote nothing.", "J'ai lu %s et n'ai rien écrit.", texts)
+	case isFile(to):
+		text = t.say("I read %s and wrote a line of each to %s: the first heading and the first sentence; ", "J'ai lu %s et écrit une ligne de chacun dans %s : le premier titre et la première phrase ; ", texts, to) + better
 	default:
-		text = fmt.Sprintf(t.words.summarised, len(read), len(made), t.request.to, strings.Join(made, ", "), lines, path.Join(t.request.to, indexName))
+		text = t.say("I read %s and wrote %s into %s (%s) and %s into %s. Each takes the first heading and the first sentence of its text; ",
+			"J'ai lu %s et écrit %s dans %s (%s) et %s dans %s. Chacun reprend le premier titre et la première phrase de son texte ; ",
+			texts, t.summaries(len(made)), to, strings.Join(made, ", "), t.n(lines, "line", "ligne"), path.Join(to, indexName)) + better
 	}
-	if missing := t.unwritten(len(done)); missing > 0 {
-		problems = append(problems, fmt.Sprintf(t.words.missing, missing))
+	if missing := t.unwritten(j); missing > 0 {
+		problems = append(problems, t.say("%d writes were not tried", "%d écritures n'ont pas été tentées", missing))
 	}
 	if len(problems) > 0 {
-		text += "\n\n" + t.words.problems + "\n- " + strings.Join(problems, "\n- ")
+		text += "\n\n" + t.say("Not everything worked:", "Tout n'a pas marché :") + "\n- " + strings.Join(problems, "\n- ")
 	}
 	return text
 }
 
+func (t *thread) summaries(n int) string {
+	return t.n(n, "summary", "résumé")
+}
+
 // seen returns a line for each text that was read, and what could not be listed or read.
-func (t *thread) seen() (lines, problems []string) {
-	for i := range t.past {
-		switch o := &t.past[i]; {
-		case o.tool == toolWrite:
-		case o.failed:
-			problems = append(problems, t.problem(o))
-		case o.tool == toolRead:
-			s := extract(o.args.Path, o.content)
-			lines = append(lines, fmt.Sprintf("%s: %s (%s)", s.title, s.line(t.words), o.args.Path))
+func (t *thread) seen(j *job) (lines, problems []string) {
+	for i := range j.lists {
+		if j.lists[i].failed {
+			problems = append(problems, t.problem(&j.lists[i]))
 		}
+	}
+	for i := range j.read {
+		o := &j.read[i]
+		if o.failed {
+			problems = append(problems, t.problem(o))
+			continue
+		}
+		t.last = o.args.Path
+		s := extract(o.args.Path, o.content)
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", s.title, s.line(t), o.args.Path))
 	}
 	return lines, problems
 }
 
 // unwritten counts the writes of the job that were never asked for.
-func (t *thread) unwritten(done int) int {
-	if t.request.to == "" {
+func (t *thread) unwritten(j *job) int {
+	if j.step.to == "" {
 		return 0
 	}
-	return max(0, len(t.writes())-done)
+	return max(0, len(t.writes(j))-len(j.wrote))
 }

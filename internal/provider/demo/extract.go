@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -122,17 +121,17 @@ func shorten(s string, most int) string {
 }
 
 // line is the summary on one line.
-func (s summary) line(p *phrases) string {
+func (s summary) line(t *thread) string {
 	if s.sentence == "" {
-		return p.noSentence
+		return t.say("(no text)", "(pas de texte)")
 	}
 	return s.sentence
 }
 
 // count is the number of words, as far as they were read.
-func (s summary) count(p *phrases) string {
+func (s summary) count(t *thread) string {
 	if s.partial {
-		return fmt.Sprintf(p.manyWords, s.words)
+		return t.say("more than %d words", "plus de %d mots", s.words)
 	}
-	return fmt.Sprintf(p.words, s.words)
+	return t.n(s.words, "word", "mot")
 }

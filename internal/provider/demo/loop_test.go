@@ -22,21 +22,28 @@ type world struct {
 	turns   []provider.Turn
 	replies []*provider.Reply
 	ids     map[string]bool
+	tools   []provider.Tool
+	chosen  func(options []string) string // what a person answers; nil: nothing in time
 }
 
 func newWorld(t *testing.T, files map[string]string) *world {
 	t.Helper()
-	return &world{t: t, files: files, ids: map[string]bool{}}
+	return &world{t: t, files: files, ids: map[string]bool{}, tools: allTools}
 }
 
-var allTools = []provider.Tool{{Name: toolList}, {Name: toolRead}, {Name: toolWrite}}
+// editSchema is a part of what the tool declares; the rules take its names from there.
+const editSchema = `{"properties":{"edits":{"items":{"properties":{"old_string":{},"new_string":{},"replace_all":{"type":"boolean"}}}}}}`
+
+var allTools = []provider.Tool{
+	{Name: toolList}, {Name: toolRead}, {Name: toolWrite}, {Name: toolEdit, Parameters: json.RawMessage(editSchema)}, {Name: toolDelete}, {Name: toolSearch}, {Name: toolAsk}, {Name: toolMore},
+}
 
 // ask puts a request and runs the loop to its answer. Each reply comes from a conversation of its own, as after a restart.
 func (w *world) ask(message string) string {
 	w.t.Helper()
 	w.turns = append(w.turns, provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: message}}})
 	for range 20 {
-		reply := w.send(allTools)
+		reply := w.send(w.tools)
 		w.replies = append(w.replies, reply)
 		w.turns = append(w.turns, provider.Turn{Role: provider.RoleAssistant, Parts: reply.Parts})
 		var results []provider.Result
@@ -98,8 +105,25 @@ func (w *world) run(call provider.Call) provider.Result {
 func (w *world) do(tool string, args arguments) (string, error) {
 	old, exists := w.files[args.Path]
 	switch {
+	case tool == toolList && args.Recursive:
+		return w.tree(args.Path, args.Pattern), nil
 	case tool == toolList:
 		return w.list(args.Path)
+	case tool == toolAsk && w.chosen == nil:
+		return "", regie.Errorf(regie.CodeExpired, "nobody answered in time")
+	case tool == toolAsk:
+		return "Chosen: " + w.chosen(args.Options), nil
+	case tool == toolSearch && args.Path != "" && args.Path != "notes" && !exists:
+		return "", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", args.Path)
+	case tool == toolSearch:
+		return w.search(args.Query, args.Path), nil
+	case tool == toolDelete && exists:
+		delete(w.files, args.Path)
+		return "deleted " + args.Path + ": it lies in the trash", nil
+	case (tool == toolEdit || tool == toolDelete) && !exists:
+		return "", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", args.Path)
+	case tool == toolEdit:
+		return w.edit(args)
 	case tool == toolRead && !exists:
 		return "", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", args.Path)
 	case tool == toolRead:
@@ -137,6 +161,55 @@ func (w *world) list(dir string) (string, error) {
 	}
 	sort.Strings(out)
 	return strings.Join(slices.Compact(out), "\n"), nil
+}
+
+// tree lists all that lies below a directory.
+func (w *world) tree(dir, pattern string) string {
+	var out []string
+	for name, text := range w.files {
+		ok, err := path.Match(path.Base(pattern), path.Base(name))
+		if (pattern == "" || ok && err == nil) && (dir == "." || dir == "" || strings.HasPrefix(name, dir+"/")) {
+			out = append(out, fmt.Sprintf("%s\t%d bytes", name, len(text)))
+		}
+	}
+	sort.Strings(out)
+	return strings.Join(out, "\n")
+}
+
+func (w *world) search(query, dir string) string {
+	var out []string
+	for name, text := range w.files {
+		for i, line := range strings.Split(text, "\n") {
+			if strings.Contains(strings.ToLower(line), strings.ToLower(query)) && (dir == "" || name == dir || strings.HasPrefix(name, dir+"/")) {
+				out = append(out, fmt.Sprintf("%s:%d: %s", name, i+1, line))
+			}
+		}
+	}
+	sort.Strings(out)
+	return strings.Join(out, "\n")
+}
+
+// edit replaces exactly, all or none.
+func (w *world) edit(args arguments) (string, error) {
+	var edits []struct {
+		Old string `json:"old_string"`
+		New string `json:"new_string"`
+		All bool   `json:"replace_all"`
+	}
+	if err := json.Unmarshal(args.Edits, &edits); err != nil {
+		return "", err
+	}
+	text := w.files[args.Path]
+	for _, e := range edits {
+		switch n := strings.Count(text, e.Old); {
+		case n == 0 || n > 1 && !e.All:
+			return "", regie.Errorf(regie.CodeBadArguments, "%q stands %d times in %s", e.Old, n, args.Path)
+		default:
+			text = strings.ReplaceAll(text, e.Old, e.New)
+		}
+	}
+	w.files[args.Path] = text
+	return "edited " + args.Path, nil
 }
 
 func failure(id string, state regie.CallState, code regie.Code, message string) provider.Result {
@@ -309,7 +382,7 @@ func TestSmallJobs(t *testing.T) {
 		{"write 'hello' to notes/c.txt", "It is not done. notes/c.txt: failed (FILE_EXISTS): notes/c.txt exists already"},
 		{"ajoute « encore » à notes/c.txt", "C'est fait"},
 		{"overwrite notes/a.md with 'three'", "Done"},
-		{"summarise notes/a.md", "I read 1 texts. These are their first headings and first sentences; a model would do better.\n\n- a: three (notes/a.md)"},
+		{"summarise notes/a.md", "I read 1 text. These are the first headings and the first sentences; a model would do better.\n\n- a: three (notes/a.md)"},
 		{"summarise nothere/ into out/", "nothere: failed (FILE_NOT_FOUND)"},
 		{"résume x/ dans out/", "x: échec"},
 	} {
@@ -335,12 +408,12 @@ func TestToolsWithdrawn(t *testing.T) {
 	w.ask("Summarise every text of notes/ into out/")
 	w.turns = w.turns[:len(w.turns)-1] // before the answer
 	w.turns = append(w.turns, provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "[LIMIT_REACHED] 3 replies"}}})
-	if text := w.send(nil).Parts[0].Text; !strings.Contains(text, "wrote 1 summaries") {
+	if text := w.send(nil).Parts[0].Text; !strings.Contains(text, "wrote 1 summary") {
 		t.Errorf("after a notice of the system: %q", text)
 	}
 	w = newWorld(t, notes(1))
 	w.turns = []provider.Turn{{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "list files"}}}}
-	if reply := w.send(nil); len(reply.Parts) != 1 || !strings.Contains(reply.Parts[0].Text, "files__list_files is not in my scope") {
+	if reply := w.send(nil); len(reply.Parts) != 1 || !strings.Contains(reply.Parts[0].Text, "files.list_files is not in my scope") {
 		t.Errorf("without tools: %+v", reply.Parts)
 	}
 }

@@ -19,28 +19,47 @@ func words(list string) set {
 
 // The words that the rules know, of both languages.
 var (
-	listing     = words("list ls dir liste lister listez listes énumère énumérer")
-	reading     = words("read show open cat print display view lis lire lisez montre montrer montrez ouvre ouvrir ouvrez affiche afficher affichez")
-	writing     = words("write save put create écris écrire écrivez ecris ecrire mets mettre mettez crée créer créez enregistre enregistrer note noter")
-	appending   = words("append add ajoute ajouter ajoutez rajoute")
-	overwriting = words("overwrite replace écrase écraser écrasez remplace remplacer remplacez")
-	asking      = words("what what's which qu que quels quelles quel quelle")
-	files       = words("file files fichier fichiers")
-	recursive   = words("recursively recursive everything récursivement récursif tree arborescence subdirectories subfolders sous-dossiers")
+	listing = words("list ls dir tree liste lister listez listes énumère énumérer enumere")
+	reading = words(`read show open cat print display view lis lire lisez montre montrer montrez montre-moi ouvre ouvrir ouvrez affiche afficher affichez
+		tell say says dit disent raconte parle parle-moi dis dis-moi`)
+	writing     = words("write save put create make écris écrire écrivez ecris ecrire mets mettre mettez crée créer créez cree enregistre enregistrer note noter notez")
+	appending   = words("append add ajoute ajouter ajoutez rajoute rajouter")
+	overwriting = words("overwrite replace écrase écraser écrasez remplace remplacer remplacez ecrase")
+	editing     = words(`replace change swap substitute correct fix edit rename turn update
+		remplace remplacer remplacez change changer changez corrige corriger corrigez modifie modifier modifiez renomme renommer substitue`)
+	deleting = words(`delete remove erase trash rm del drop
+		supprime supprimer supprimez efface effacer effacez enlève enlever enlevez enleve retire retirer retirez`)
+	searching = words(`search find grep look locate where mention mentions mentioning contain contains containing
+		cherche chercher cherchez recherche rechercher recherchez trouve trouver trouvez où contient contiennent mentionne mentionnent`)
+	counting  = words("count many combien compte compter comptez")
+	asking    = words("what what's which qu que quels quelles quel quelle")
+	files     = words("file files fichier fichiers")
+	lineWord  = words("line lines ligne lignes")
+	wordWord  = words("word words mot mots")
+	whole     = words("all every everywhere each both tout tous toute toutes partout chaque")
+	results   = words("result results list lines hits answer findings it that them résultat résultats liste réponse ça cela")
+	pronouns  = words("it that this same le la ce cette celui-ci celle-ci lui même")
+	recursive = words("recursively recursive everything récursivement récursif tree arborescence subdirectories subfolders sous-dossiers")
+
+	// What may stand between two things to do.
+	joining = words("now maintenant and then also next afterwards finally after & et puis ensuite alors aussi enfin après please s'il te vous plaît plait stp svp")
 
 	// What may stand before the name of a place, and between the two.
-	source  = words("in from of inside under dans de du depuis sous d")
+	source  = words("in from of inside under within dans de du depuis sous d des")
 	target  = words("to into onto vers à")
-	fillers = words("the my our this a file files folder directory called named le la les l mon ma mes un une fichier dossier répertoire nommé appelé")
+	fillers = words("the my our this a an file files folder directory called named le la les l mon ma mes un une fichier dossier répertoire nommé appelé note notes text")
 	// What is never the name of a place.
-	nowhere = words(`here it them each every all this that me you us workspace project there note text line lines summary one
+	nowhere = words(`here it them each every all this that me you us workspace project there note text line lines summary one order general total
 		ici lui eux elle elles chaque chacun chacune tout tous toute toutes ce cet cette ces moi toi projet texte ligne lignes résumé une un`)
 
 	// What tells the languages apart.
 	english = words(`the a an in into of to each every all file files read write list show append add what which can you and me my is it please
-		hello hi help summary summarise summarize note notes line with this that do`)
+		hello hi help summary summarise summarize note notes line with this that do did have by delete remove replace change find search where how many
+		count undo why who are does about contents content its tell say says thanks thank look open it's words lines`)
 	french = words(`le la les un une de des du dans à chaque tous toutes fichier fichiers lis lire écris écrire ecris liste montre affiche ajoute
-		que quels quelles peux tu vous et moi mon ma mes est bonjour salut aide résumé résume résumer s'il merci avec ce cette fais il y a qu d l au aux`)
+		que quels quelles peux tu vous et moi mon ma mes est bonjour salut aide résumé résume résumer s'il merci avec ce cette fais il y a qu d l au aux
+		supprime efface remplace cherche trouve par combien compte annule annuler pourquoi as fait qui es où puis ensuite mots lignes ouvre corrige change
+		prends appeler souviens-toi rappelle-toi retiens renomme en quel quelle comment est-ce ne pas suis tout modifie contenu sur dit dis parle montre-moi enlève retire quoi coucou bonsoir`)
 )
 
 // token is a word of a request, or a quoted piece of it.
@@ -48,6 +67,8 @@ type token struct {
 	text   string
 	word   string // the text in lower case; "" for a quoted piece
 	quoted bool
+	ends   bool // a mark follows that may end something to do: a comma, a full stop
+	colon  bool // a colon follows
 }
 
 // closers are the ends of quotations by their beginnings.
@@ -58,6 +79,11 @@ func tokens(request string) []token {
 	var out []token
 	runes := []rune(request)
 	for i := 0; i < len(runes); {
+		if i+1 < len(runes) && (i == 0 || !letter(runes[i-1])) && runes[i] != '\'' && runes[i] != '`' && closers[runes[i]] == runes[i+1] { // nothing, quoted
+			out = append(out, token{quoted: true})
+			i += 2
+			continue
+		}
 		if end := quotation(runes, i); end > 0 {
 			out = append(out, token{text: strings.TrimSpace(string(runes[i+1 : end])), quoted: true})
 			i = end + 1
@@ -71,7 +97,12 @@ func tokens(request string) []token {
 		for i < len(runes) && !unicode.IsSpace(runes[i]) && (i == from || quotation(runes, i) == 0) {
 			i++
 		}
-		out = append(out, plainTokens(string(runes[from:i]))...)
+		text := string(runes[from:i])
+		out = append(out, plainTokens(text)...)
+		if n := len(out); n > 0 && text != "." && text != ".." {
+			out[n-1].ends = out[n-1].ends || strings.ContainsAny(text[len(strings.TrimRight(text, ".,;:!?…)]}\"'”»’")):], ".,;!?…")
+			out[n-1].colon = out[n-1].colon || strings.HasSuffix(text, ":")
+		}
 	}
 	return out
 }
@@ -99,7 +130,10 @@ func plainTokens(text string) []token {
 	if text != "." && text != ".." {
 		text = strings.TrimRight(text, ".,;:!?…)]}\"'”»’")
 	}
-	if text == "" {
+	if name := strings.TrimPrefix(text, "@"); isPath(name) { // a mention, see chat.Mentions
+		text = name
+	}
+	if text == "" || text == "@" { // one whose name is quoted
 		return nil
 	}
 	for _, elided := range []string{"l", "d", "qu", "s", "j", "n"} {
@@ -121,11 +155,14 @@ func isPath(text string) bool {
 		return text != "/" && strings.ContainsFunc(text, letter)
 	}
 	ext := path.Ext(text)
+	if strings.Contains(text, "@") { // an address
+		return false
+	}
 	return len(ext) > 1 && len(ext) <= 9 && len(text) > len(ext) && unicode.IsLetter(rune(ext[1])) && !abbreviations[strings.ToLower(text)]
 }
 
-// isFrench compares how many words of each language stand in a request.
-func isFrench(list []token) bool {
+// isFrench compares how many words of each language stand in a request; where that does not tell, it is as before.
+func isFrench(list []token, before bool) bool {
 	balance := 0
 	for _, t := range list {
 		switch {
@@ -133,9 +170,11 @@ func isFrench(list []token) bool {
 			balance++
 		case english[t.word] && !french[t.word]:
 			balance--
-		case !t.quoted && strings.ContainsAny(t.word, "éèêàçùîô"):
+		case !t.quoted && !isPath(t.text) && french[mend(t.word)] && !english[mend(t.word)]: // a slip of the finger
+			balance++
+		case !t.quoted && !isPath(t.text) && strings.ContainsAny(t.word, "éèêàçùîô"):
 			balance++
 		}
 	}
-	return balance > 0
+	return balance > 0 || balance == 0 && before
 }

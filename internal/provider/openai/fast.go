@@ -3,87 +3,88 @@ package openai
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// plainDelta reads the commonest chunk by hand: one choice, index 0, a delta with nothing but a role and a text without escapes,
-// no finish reason and no usage. It is what an answer consists of, and reading it as general JSON costs ten times as much. Anything
-// else, however slightly, is left to the decoder; a fuzz test compares the two.
-func plainDelta(data []byte) (text string, ok bool) {
-	before, rest, found := bytes.Cut(data, []byte(`"choices":[{"index":0,"delta":{`))
-	if !found {
-		return "", false
-	}
-	// What stands before may hold only strings and numbers of the envelope: no nesting, no escapes, no other key of ours.
-	if len(before) == 0 || before[0] != '{' || bytes.IndexByte(before[1:], '{') >= 0 || bytes.IndexByte(before, '[') >= 0 ||
-		bytes.IndexByte(before, '\\') >= 0 || bytes.Contains(before, []byte(`"usage"`)) || bytes.Contains(before, []byte(`"error"`)) ||
-		bytes.Contains(before, []byte(`"choices"`)) || !plainMembers(before[1:]) {
-		return "", false
-	}
-	rest = bytes.TrimPrefix(rest, []byte(`"role":"assistant",`))
-	rest, found = bytes.CutPrefix(rest, []byte(`"content":"`))
-	if !found {
-		return "", false
-	}
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 || !plainText(rest[:end]) {
-		return "", false
-	}
-	text = string(rest[:end])
-	switch string(rest[end:]) {
-	case `"},"finish_reason":null}]}`, `"},"logprobs":null,"finish_reason":null}]}`, `"}}]}`, `"},"finish_reason":null}],"usage":null}`:
-		return text, true
-	}
-	return "", false
+// frame is what stands around the delta in every chunk of one stream: its server writes the same id, time and model around each token.
+// It is learned from a chunk and proved by the decoder; from then on a chunk in that frame whose delta is nothing but a plain text is
+// read by comparing bytes, which costs a tenth of reading it as JSON. Anything else, however slightly, is left to the decoder; a fuzz
+// test compares the two.
+type frame struct {
+	head, tail []byte // up to the delta's opening brace; from its closing one
+	tries      int
 }
 
+// maxTries bounds what a server can cost whose chunks are all framed differently.
+const maxTries = 3
+
+var (
+	deltaOpens  = []byte(`"delta":{`)
+	roleMember  = []byte(`"role":"assistant",`)
+	contentOpen = []byte(`"content":"`)
+)
+
+// text returns the text of a chunk that holds nothing else.
+func (f *frame) text(data []byte) (text []byte, ok bool) {
+	if len(f.head) == 0 {
+		return nil, false
+	}
+	inner, found := bytes.CutPrefix(data, f.head)
+	if !found {
+		return nil, false
+	}
+	if inner, found = bytes.CutSuffix(inner, f.tail); !found {
+		return nil, false
+	}
+	if inner, found = bytes.CutPrefix(bytes.TrimPrefix(inner, roleMember), contentOpen); !found || len(inner) == 0 {
+		return nil, false
+	}
+	text, last := inner[:len(inner)-1], inner[len(inner)-1]
+	return text, last == '"' && plainText(text)
+}
+
+// learn takes the frame of a chunk that text did not know, if it is the frame of a plain text.
+func (f *frame) learn(data []byte) {
+	at := bytes.Index(data, deltaOpens)
+	if at < 0 || f.tries >= maxTries {
+		return
+	}
+	head := data[:at+len(deltaOpens)]
+	rest, found := bytes.CutPrefix(bytes.TrimPrefix(data[len(head):], roleMember), contentOpen)
+	end := bytes.IndexByte(rest, '"')
+	if !found || end < 0 {
+		return
+	}
+	f.tries++
+	if tail := rest[end+1:]; frames(head, tail, "a") && frames(head, tail, "b") {
+		f.head, f.tail = bytes.Clone(head), bytes.Clone(tail)
+	}
+}
+
+// frames proves with the decoder that a text between head and tail is read as the text of the only choice, and nothing else is read.
+func frames(head, tail []byte, text string) bool {
+	data := make([]byte, 0, len(head)+len(tail)+len(contentOpen)+2)
+	data = append(append(append(append(data, head...), contentOpen...), text...), '"')
+	ch, err := decode(append(data, tail...))
+	if err != nil || len(ch.Choices) != 1 || wire.Said(ch.Usage) || len(ch.Error) > 0 || ch.failed() || ch.Groq != nil ||
+		len(ch.Citations) > 0 || len(ch.SearchResults) > 0 {
+		return false
+	}
+	c := &ch.Choices[0]
+	d := &c.Delta
+	return c.Index == 0 && c.FinishReason == nil && len(c.Error) == 0 && string(d.Content) == `"`+text+`"` &&
+		d.Reasoning == nil && len(d.ReasoningDetails) == 0 && d.ReasoningContent == nil && d.Refusal == nil && d.ToolCalls == nil
+}
+
+// plainText says that a string's bytes stand for themselves.
 func plainText(s []byte) bool {
 	ascii := true
 	for _, c := range s {
-		if c < 0x20 || c == '\\' {
+		if c < 0x20 || c == '\\' || c == '"' {
 			return false
 		}
 		ascii = ascii && c < utf8.RuneSelf
 	}
 	return ascii || utf8.Valid(s)
-}
-
-// plainMembers accepts a run of `"key":"string",` and `"key":123,`.
-func plainMembers(s []byte) bool {
-	for len(s) > 0 {
-		rest, ok := skipString(s)
-		if !ok || len(rest) == 0 || rest[0] != ':' {
-			return false
-		}
-		rest = rest[1:]
-		if len(rest) > 0 && rest[0] == '"' {
-			if rest, ok = skipString(rest); !ok {
-				return false
-			}
-		} else {
-			digits := 0
-			for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-				digits++
-			}
-			if digits == 0 || digits > 1 && rest[0] == '0' {
-				return false
-			}
-			rest = rest[digits:]
-		}
-		if len(rest) == 0 || rest[0] != ',' {
-			return false
-		}
-		s = rest[1:]
-	}
-	return true
-}
-
-func skipString(s []byte) (rest []byte, ok bool) {
-	if len(s) < 2 || s[0] != '"' {
-		return nil, false
-	}
-	end := bytes.IndexByte(s[1:], '"')
-	if end < 0 || !plainText(s[1:1+end]) {
-		return nil, false
-	}
-	return s[end+2:], true
 }

@@ -4,57 +4,53 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider/sse"
+	"github.com/regie-run/regie/internal/provider/wire"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-func seeds(f *testing.F) [][]byte {
-	f.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "*.sse"))
-	if err != nil || len(files) == 0 {
-		f.Fatal(files, err)
-	}
-	var out [][]byte
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		out = append(out, data)
-	}
-	return out
-}
-
-// FuzzFastPath compares the hand-made reading of the commonest chunk with the decoder: where it says anything, it says the same.
+// FuzzFastPath compares the reading by a frame, learned from one chunk, with the decoder: where it says anything, it says the same.
 func FuzzFastPath(f *testing.F) {
-	f.Add([]byte(`{"id":"x","created":1,"choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":null}]}`))
-	f.Add([]byte(`{"id":"x","choices":[{"index":0,"delta":{"content":"a\u0000"},"finish_reason":null}]}`))
-	f.Add([]byte(`{"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}`))
-	for _, data := range seeds(f) {
+	for _, pair := range [][2]string{
+		{
+			`{"id":"x","created":1,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
+			`{"id":"x","created":1,"choices":[{"index":0,"delta":{"content":"é"},"finish_reason":null}]}`,
+		},
+		{`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":0,"delta":{"content":"a\u0000"}}]}`},
+		{`{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"a"}}],"model":"m"}`, `{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"b"}}],"model":"m"}`},
+		{`{"x\"delta":{"content":"s"},"choices":[{"index":0,"delta":{"content":"s"}}]}`, `{"x\"delta":{"content":"t"},"choices":[{"index":0,"delta":{"content":"s"}}]}`},
+		{`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":1}}`, `{"choices":[{"index":0,"delta":{"content":"b"}}],"usage":{"prompt_tokens":1}}`},
+	} {
+		f.Add([]byte(pair[0]), []byte(pair[1]))
+	}
+	for _, data := range wiretest.Recorded(f, "*.sse") {
+		var before []byte
 		for line := range bytes.SplitSeq(data, []byte("\n")) {
-			f.Add(bytes.TrimPrefix(line, []byte("data: ")))
+			line = bytes.TrimPrefix(line, []byte("data: "))
+			f.Add(before, line)
+			before = line
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, ok := plainDelta(data)
+	f.Fuzz(func(t *testing.T, first, data []byte) {
+		var known frame
+		known.learn(first)
+		text, ok := known.text(data)
 		if !ok {
 			return
 		}
-		var ch chunk
-		if err := json.Unmarshal(data, &ch); err != nil {
+		ch, err := decode(data)
+		if err != nil {
 			t.Fatalf("the decoder refuses what the fast path took: %v", err)
 		}
-		if len(ch.Choices) != 1 || ch.Usage != nil || len(ch.Error) > 0 {
+		if len(ch.Choices) != 1 || wire.Said(ch.Usage) || len(ch.Error) > 0 {
 			t.Fatalf("the fast path overlooked something in %s", data)
 		}
 		d := ch.Choices[0].Delta
-		if d.Content == nil || *d.Content != text || len(d.ToolCalls) > 0 || d.Reasoning != nil || d.ReasoningContent != nil ||
+		var content string
+		if json.Unmarshal(d.Content, &content) != nil || content != string(text) || len(d.ReasoningDetails) > 0 || len(ch.Choices[0].Error) > 0 ||
+			ch.failed() || len(ch.Citations) > 0 || len(ch.SearchResults) > 0 || ch.Groq != nil || len(d.ToolCalls) > 0 || d.Reasoning != nil || d.ReasoningContent != nil ||
 			d.Refusal != nil || ch.Choices[0].Index != 0 || ch.Choices[0].FinishReason != nil {
 			t.Fatalf("the fast path read %q from %s", text, data)
 		}
@@ -63,11 +59,11 @@ func FuzzFastPath(f *testing.F) {
 
 // FuzzStream reads anything as a stream: it never panics, and what it returns is whole and can be stored.
 func FuzzStream(f *testing.F) {
-	for _, data := range seeds(f) {
+	for _, data := range wiretest.Recorded(f, "*.sse") {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := collector{}
+		c := newCollector(&wire.Server{}, Name, nil)
 		events := sse.NewReader(bytes.NewReader(data), 1<<20)
 		for {
 			event, err := events.Next()
@@ -81,17 +77,11 @@ func FuzzStream(f *testing.F) {
 				return
 			}
 		}
-		reply, err := c.reply()
+		c.keepDetails("m")
+		reply, err := c.Reply()
 		if err != nil {
 			return
 		}
-		for _, part := range reply.Parts {
-			if !utf8.ValidString(part.Text) || strings.ContainsRune(part.Text, 0) {
-				t.Fatalf("text that cannot be stored: %q", part.Text)
-			}
-			if part.Type == regie.PartCall && (!json.Valid([]byte(part.Call.Arguments)) || part.Call.Arguments[0] != '{') {
-				t.Fatalf("a half call: %q", part.Call.Arguments)
-			}
-		}
+		wiretest.Storable(t, Name, reply)
 	})
 }

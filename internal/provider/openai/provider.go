@@ -1,18 +1,20 @@
 package openai
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Name is the provider's name in thinking parts: they are replayed only to a server of this kind.
+// Name names this codec, and what a server thought of which nobody knows the vendor.
 const Name = "openai"
 
 // Config is a configured server.
@@ -20,116 +22,76 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // as the vendor's documentation gives it, such as https://api.openai.com/v1
 	APIKey  string // empty for servers without keys
+	// Vendor is whose server it is, one of Vendors; empty, or another, is a server of which nothing is known.
+	Vendor string
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// Quirks are the vendor's deviations; nil picks them by the host name.
-	Quirks *Quirks
-}
-
-// Quirks are where vendors deviate from OpenAI's own server.
-type Quirks struct {
-	// MaxCompletionTokens sends max_completion_tokens in place of max_tokens.
-	MaxCompletionTokens bool
-	// ReasoningBack sends thinking back as reasoning_content inside a tool loop (DeepSeek).
-	ReasoningBack bool
-	// NoDone accepts a stream that ends in good order after its finish reason without [DONE].
-	NoDone bool
-	// NoParallel leaves parallel_tool_calls out.
-	NoParallel bool
-}
-
-func quirksOf(host string) *Quirks {
-	switch {
-	case strings.HasSuffix(host, "openai.com"):
-		return &Quirks{MaxCompletionTokens: true}
-	case strings.HasSuffix(host, "deepseek.com"):
-		return &Quirks{ReasoningBack: true, NoParallel: true}
-	default:
-		return &Quirks{}
-	}
+	// ContextTokens is the window of its models, in tokens; zero where nobody has said it.
+	ContextTokens int
+	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Provider is an OpenAI-compatible server.
 type Provider struct {
 	cfg    Config
-	url    string
-	local  bool
-	client *http.Client
+	quirks quirks
+	server *wire.Server
+	root   *wire.Server // the same without the path of the API, for what a vendor says elsewhere; nil where nobody asks there
+
+	mu      sync.Mutex
+	windows map[string]int // by model: what the server said of its window
 }
 
 // New returns a provider. It returns CodeBadRequest for an address that is none.
 func New(cfg Config) (*Provider, error) {
-	u, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
-	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like http://127.0.0.1:8000/v1", cfg.BaseURL)
-	case u.User != nil:
-		return nil, regie.Errorf(regie.CodeBadRequest, "the address of a server must not hold a password: give the key by its own variable")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, regie.Errorf(regie.CodeBadRequest, "the address %q must end with a path such as /v1", cfg.BaseURL)
+	header := http.Header{}
+	if cfg.APIKey != "" {
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
 	}
-	if cfg.Idle == 0 {
-		cfg.Idle = 2 * time.Minute
+	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
+	settings := wire.Config{
+		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions", Header: header, Idle: cfg.Idle, Dial: cfg.Dial,
+		Judge: p.judge, NotRunning: "start the model server there, or set REGIE_BASE_URL to where it runs",
 	}
-	if cfg.Quirks == nil {
-		cfg.Quirks = quirksOf(u.Hostname())
+	var err error
+	if p.server, err = wire.New(settings); err != nil {
+		return nil, err
 	}
-	transport := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          256,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		WriteBufferSize:       64 << 10, // a thread is hundreds of kilobytes
-		ReadBufferSize:        16 << 10,
-		DisableCompression:    true, // a stream is read as it comes
-		ResponseHeaderTimeout: cfg.Idle,
+	if p.quirks.sizes != nil {
+		settings.Address = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
+		p.root, err = wire.New(settings)
 	}
-	local := isLoopback(u.Hostname())
-	if !local {
-		transport.Proxy = http.ProxyFromEnvironment
-	}
-	return &Provider{
-		cfg: cfg, url: u.String() + "/chat/completions", local: local,
-		client: &http.Client{
-			Transport: transport,
-			// A redirected key is a key given away; a model API has no business redirecting.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	return p, err
 }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+// judge knows what an error means beyond its HTTP status: what all vendors have in common, then the vendor's own.
+func (p *Provider) judge(e *provider.Error, kind, said string) {
+	judgeAll(e, kind, said)
+	if p.quirks.judge != nil {
+		p.quirks.judge(e, kind, said)
+	}
 }
 
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
-func (p *Provider) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Local: p.local}
+func (p *Provider) Capabilities(model string) provider.Capabilities {
+	return provider.Capabilities{NativeTools: !p.quirks.noTools, Local: p.server.Local(), ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
 }
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
-	if head.Model == "" {
+	switch {
+	case head.Model == "":
 		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for the server %s", p.cfg.BaseURL)
-	}
-	if head.MaxOutput <= 0 {
+	case head.MaxOutput <= 0:
 		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	case p.quirks.noTools && len(head.Tools) > 0:
+		return nil, regie.Errorf(regie.CodeBadRequest, "the models of %s make no calls: leave the dialect out, or set it to json", p.quirks.vendor)
 	}
 	c := &conversation{provider: p}
-	c.begin(head)
+	c.begin(p.quirks, head)
 	return c, nil
-}
-
-// offline reports whether the request was certainly not sent (decision 42).
-func offline(err error) bool {
-	var dns *net.DNSError
-	var op *net.OpError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || strings.Contains(err.Error(), "TLS handshake") ||
-		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ")
 }

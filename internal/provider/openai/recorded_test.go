@@ -116,24 +116,35 @@ func stream(reason string, deltas ...string) string {
 
 const done = "data: [DONE]\n\n"
 
-// TestTraps is spec 12.6 as a table.
+// TestTraps is spec 12.6 as a table, each line under the number of its trap. The rest of what the traps say of Chat Completions stands elsewhere:
+//
+//  1. TestCutAnywhere, TestRecordedStreams, and the cuts of each vendor in providertest
+//  2. an id that is missing or repeats gets another before it is used: TestRepeatedProviderIDs of internal/app
+//  4. providertest "stop, and calls", "nothing", "blanks"
+//  5. DeepSeek and Perplexity: TestGoldenRequests, TestHouseRules
+//  6. TestWrongUsage
+//  7. TestVendorErrors: the kinds of 429, and tool_use_failed
+//  8. package sse, providertest "silence" and "huge"
 func TestTraps(t *testing.T) {
 	piece := func(index, id, name, arguments string) string {
 		return `{"tool_calls":[{` + index + id + `"function":{"name":` + name + `"arguments":` + arguments + `}}]}`
 	}
 	for name, c := range map[string]struct{ stream, want string }{
-		"pieces by index alone":         {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`), piece(`"index":1,`, `"id":"b",`, `"g",`, `"{\"y\""`), `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`) + done, `f({"x":1}) g({"y":2})`},
-		"index 0 for all":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`), piece(`"index":0,`, `"id":"b",`, `"g",`, `"{}"`)) + done, `f({}) g({})`},
-		"no ids":                        {stream("tool_calls", piece(`"index":0,`, ``, `"f",`, `"{}"`), piece(`"index":1,`, ``, `"g",`, `"{}"`)) + done, `f({}) g({})`},
-		"no arguments at all":           {stream("tool_calls", `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`) + done, `f({})`},
-		"empty arguments":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`)) + done, `f({})`},
-		"arguments as an object":        {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `{"x":1}`)) + done, `f({"x":1})`},
-		"stop with calls":               {stream("stop", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`)) + done, `f({}) [stop`},
-		"usage after the end":           {stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\n" + done, "[stop 7/8]"},
-		"the last usage wins":           {`data: {"choices":[],"usage":{"prompt_tokens":1}}` + "\n\n" + stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":9}}` + "\n\n" + done, "[stop 9/0]"},
-		"comments and carriage returns": {": keep-alive\r\n\r\n" + strings.ReplaceAll(stream("stop", `{"content":"a"}`), "\n", "\r\n") + ": more\r\n\r\n" + done, "text:a"},
-		"NUL and bad bytes":             {stream("stop", `{"content":"a\u0000b`+"\xff"+`"}`) + done, "text:a\uFFFDb\uFFFD"},
-		"a long line":                   {stream("stop", `{"content":"`+strings.Repeat("x", 300_000)+`"}`) + done, "text:xxx"},
+		"2 pieces by index alone":         {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`), piece(`"index":1,`, `"id":"b",`, `"g",`, `"{\"y\""`), `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`, `{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`) + done, `f({"x":1}) g({"y":2})`},
+		"2 index 0 for all":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`), piece(`"index":0,`, `"id":"b",`, `"g",`, `"{}"`)) + done, `f({}) g({})`},
+		"2 no ids":                        {stream("tool_calls", piece(`"index":0,`, ``, `"f",`, `"{}"`), piece(`"index":1,`, ``, `"g",`, `"{}"`)) + done, `f({}) g({})`},
+		"2 several whole calls at once":   {stream("tool_calls", `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"g","arguments":"{\"x\":1}"}}]}`) + done, `f({}) g({"x":1})`},
+		"2 whole calls without numbers":   {stream("tool_calls", `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"g","arguments":"{}"}}]}`) + done, `f({}) g({})`},
+		"3 an empty first piece":          {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`), `{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`) + done, `f({"x":1})`},
+		"3 no arguments at all":           {stream("tool_calls", `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`) + done, `f({})`},
+		"3 empty arguments":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`)) + done, `f({})`},
+		"2 arguments as an object":        {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `{"x":1}`)) + done, `f({"x":1})`},
+		"4 stop with calls":               {stream("stop", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`)) + done, `f({}) [stop`},
+		"6 usage after the end":           {stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\n" + done, "[stop 7/8]"},
+		"6 the last usage wins":           {`data: {"choices":[],"usage":{"prompt_tokens":1}}` + "\n\n" + stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":9}}` + "\n\n" + done, "[stop 9/0]"},
+		"8 comments and carriage returns": {": keep-alive\r\n\r\n" + strings.ReplaceAll(stream("stop", `{"content":"a"}`), "\n", "\r\n") + ": more\r\n\r\n" + done, "text:a"},
+		"8 NUL and bad bytes":             {stream("stop", `{"content":"a\u0000b`+"\xff"+`"}`) + done, "text:a\uFFFDb\uFFFD"},
+		"8 a long line":                   {stream("stop", `{"content":"`+strings.Repeat("x", 300_000)+`"}`) + done, "text:xxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply, err := ask(t, c.stream)
@@ -149,14 +160,14 @@ func TestTraps(t *testing.T) {
 		stream string
 		code   regie.Code
 	}{
-		"no finish reason":        {`data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}` + "\n\n" + done, regie.CodeTruncatedStream},
-		"no end marker":           {stream("stop", `{"content":"a"}`), regie.CodeTruncatedStream},
-		"half arguments":          {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{\"x\":"`)) + done, regie.CodeBadReply},
-		"arguments are a list":    {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"[]"`)) + done, regie.CodeBadReply},
-		"empty":                   {stream("stop", `{"content":""}`) + done, regie.CodeEmptyReply},
-		"garbage":                 {"data: <html>\n\n", regie.CodeBadReply},
-		"an error in the stream":  {`data: {"error":{"message":"overloaded"}}` + "\n\n", regie.CodeProviderBusy},
-		"no credit in the stream": {`data: {"error":{"message":"pay","code":"insufficient_quota"}}` + "\n\n", regie.CodeProviderQuota},
+		"1 no finish reason":        {`data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}` + "\n\n" + done, regie.CodeTruncatedStream},
+		"1 no end marker":           {stream("stop", `{"content":"a"}`), regie.CodeTruncatedStream},
+		"1 half arguments":          {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{\"x\":"`)) + done, regie.CodeBadReply},
+		"1 arguments are a list":    {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `"[]"`)) + done, regie.CodeBadReply},
+		"4 empty":                   {stream("stop", `{"content":""}`) + done, regie.CodeEmptyReply},
+		"8 garbage":                 {"data: <html>\n\n", regie.CodeBadReply},
+		"8 an error in the stream":  {`data: {"error":{"message":"overloaded"}}` + "\n\n", regie.CodeProviderBusy},
+		"7 no credit in the stream": {`data: {"error":{"message":"pay","code":"insufficient_quota"}}` + "\n\n", regie.CodeProviderQuota},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply, err := ask(t, c.stream)

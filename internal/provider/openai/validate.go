@@ -4,18 +4,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"unicode/utf8"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/regie-run/regie/internal/provider/wire"
 )
 
 var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// maxArray is how many tools, and how many calls of one message, OpenAI's own server takes.
+const maxArray = 128
+
 type wireRequest struct {
-	Model               string        `json:"model"`
-	Stream              bool          `json:"stream"`
+	Model         string `json:"model"`
+	Stream        bool   `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	Temperature         *float64      `json:"temperature"`
+	ParallelCalls       *bool         `json:"parallel_tool_calls"`
 	MaxTokens           int           `json:"max_tokens"`
 	MaxCompletionTokens int           `json:"max_completion_tokens"`
+	ToolChoice          string        `json:"tool_choice"`
+	ServiceTier         string        `json:"service_tier"`
+	Effort              string        `json:"reasoning_effort"`
 	Messages            []wireMessage `json:"messages"`
 	Tools               []struct {
 		Type     string `json:"type"`
@@ -25,12 +35,24 @@ type wireRequest struct {
 			Parameters  json.RawMessage `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
+
+	// Members that are one vendor's own.
+	ReasoningFormat string `json:"reasoning_format"` // Groq
+	Thinking        *struct {
+		Type string `json:"type"`
+	} `json:"thinking"` // DeepSeek
+	Reasoning *struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"` // OpenRouter
+	Template map[string]any `json:"chat_template_kwargs"` // vLLM, llama.cpp
 }
 
 type wireMessage struct {
-	Role       string  `json:"role"`
-	Content    *string `json:"content"`
-	ToolCallID string  `json:"tool_call_id"`
+	Role       string          `json:"role"`
+	Content    *string         `json:"content"`
+	Reasoning  *string         `json:"reasoning_content"` // DeepSeek
+	Details    json.RawMessage `json:"reasoning_details"` // OpenRouter
+	ToolCallID string          `json:"tool_call_id"`
 	ToolCalls  []struct {
 		ID       string `json:"id"`
 		Type     string `json:"type"`
@@ -41,15 +63,18 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// ValidateRequest says what a strict Chat Completions server would refuse in a request (invariant 18): it is for the scripted
-// servers of tests and harnesses, which see every prompt that is sent.
-func ValidateRequest(body []byte) error {
+// ValidateRequest says what a strict Chat Completions server of no particular vendor would refuse in a request (invariant 18): it is for the
+// scripted servers of tests and harnesses, which see every prompt that is sent.
+func ValidateRequest(body []byte) error { return ValidateVendor("", body) }
+
+// TakesTools reports whether a vendor's models make calls of their own.
+func TakesTools(vendor string) bool { return !quirksOf(vendor).noTools }
+
+// ValidateVendor says what a strict server of a vendor, one of Vendors or empty, would refuse in a request: what all do, and its own rules.
+func ValidateVendor(vendor string, body []byte) error {
 	var r wireRequest
-	if !utf8.Valid(body) {
-		return fmt.Errorf("the request is not UTF-8")
-	}
-	if err := jsonv2.Unmarshal(body, &r); err != nil { // refuses duplicate keys
-		return fmt.Errorf("the request is no strict JSON: %w", err)
+	if err := wire.Strict(body, &r); err != nil {
+		return err
 	}
 	switch {
 	case r.Model == "":
@@ -59,6 +84,12 @@ func ValidateRequest(body []byte) error {
 	case len(r.Messages) == 0:
 		return fmt.Errorf("there are no messages")
 	}
+	if r.ToolChoice != "" && (r.ToolChoice != "none" || len(r.Tools) == 0) {
+		return fmt.Errorf("tool_choice %q with %d tools", r.ToolChoice, len(r.Tools))
+	}
+	if len(r.Tools) > maxArray {
+		return fmt.Errorf("%d tools, at most %d", len(r.Tools), maxArray)
+	}
 	names := map[string]bool{}
 	for _, t := range r.Tools {
 		if name := t.Function.Name; t.Type != "function" || !wireName.MatchString(name) || names[name] || !isObject(string(t.Function.Parameters)) {
@@ -66,7 +97,10 @@ func ValidateRequest(body []byte) error {
 		}
 		names[t.Function.Name] = true
 	}
-	return validateThread(r.Messages)
+	if err := validateThread(r.Messages); err != nil {
+		return err
+	}
+	return r.house(vendor)
 }
 
 func validateThread(messages []wireMessage) error {
@@ -88,14 +122,10 @@ func validateThread(messages []wireMessage) error {
 				return fmt.Errorf("message %d: an empty user message", i)
 			}
 		case "assistant":
-			if len(m.ToolCalls) == 0 && (m.Content == nil || *m.Content == "") {
-				return fmt.Errorf("message %d: an empty assistant message", i)
+			if err := m.calls(i, seen); err != nil {
+				return err
 			}
 			for _, c := range m.ToolCalls {
-				if c.ID == "" || seen[c.ID] || c.Type != "function" || !wireName.MatchString(c.Function.Name) || !isObject(c.Function.Arguments) {
-					return fmt.Errorf("message %d: the call %q of %q is malformed or repeats an id", i, c.ID, c.Function.Name)
-				}
-				seen[c.ID] = true
 				open = append(open, c.ID)
 			}
 		case "tool":
@@ -113,6 +143,26 @@ func validateThread(messages []wireMessage) error {
 	}
 	if last := messages[len(messages)-1].Role; last != "user" && last != "tool" {
 		return fmt.Errorf("the last message is of role %s", last)
+	}
+	return nil
+}
+
+// calls looks at a model's own message; seen are the ids of the thread so far.
+func (m *wireMessage) calls(i int, seen map[string]bool) error {
+	if len(m.ToolCalls) == 0 && (m.Content == nil || *m.Content == "") {
+		return fmt.Errorf("message %d: an empty assistant message", i)
+	}
+	if len(m.ToolCalls) > maxArray {
+		return fmt.Errorf("message %d: %d calls, at most %d", i, len(m.ToolCalls), maxArray)
+	}
+	for _, c := range m.ToolCalls {
+		if len(c.ID) > maxID {
+			return fmt.Errorf("message %d: the id %q is longer than %d", i, c.ID, maxID)
+		}
+		if c.ID == "" || seen[c.ID] || c.Type != "function" || !wireName.MatchString(c.Function.Name) || !isObject(c.Function.Arguments) {
+			return fmt.Errorf("message %d: the call %q of %q is malformed or repeats an id", i, c.ID, c.Function.Name)
+		}
+		seen[c.ID] = true
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type record struct {
 	Model   string           `json:"model"`
 	Request regie.Hash       `json:"request"`
 	Bytes   int              `json:"bytes"`
+	Summary bool             `json:"summary,omitempty"` // it asks for a summary of the thread
 	Deltas  []provider.Delta `json:"deltas,omitempty"`
 	Reply   *provider.Reply  `json:"reply,omitempty"`
 	Error   *failure         `json:"error,omitempty"`
@@ -62,6 +63,9 @@ func Open(path string) (*Player, error) {
 	}
 	return &Player{path: path, records: records}, nil
 }
+
+// Silent is a player without answers: it writes requests as the one of a recording does, and whoever sends one gets CodeReplayMismatch.
+func Silent() *Player { return &Player{} }
 
 func parse(data []byte) ([]record, error) {
 	var records []record
@@ -133,13 +137,32 @@ type playing struct {
 // Append implements provider.Conversation.
 func (c *playing) Append(turns ...provider.Turn) { c.turns = append(c.turns, turns...) }
 
-// Request implements provider.Conversation: the hash of a canonical rendering, since nothing is sent.
+// EndWith implements provider.Conversation: a recording answers whatever it is asked.
+func (c *playing) EndWith(provider.Tail) {}
+
+// Request implements provider.Conversation: the hash of a canonical rendering, since nothing is sent. Where the recording has a summary
+// next, the prompt was larger than its budget, and it is here.
 func (c *playing) Request() (regie.Hash, int) {
-	data, err := json.Marshal(c.turns)
-	if err != nil {
-		return regie.Hash{}, 0
+	data := c.Body()
+	size := len(data)
+	c.player.mu.Lock()
+	defer c.player.mu.Unlock()
+	if p := c.player; p.next < len(p.records) && p.records[p.next].Summary && len(c.turns) > 0 && !provider.AsksSummary(c.turns) {
+		size += overAnyBudget
 	}
-	return regie.HashOf(data), len(data)
+	return regie.HashOf(data), size
+}
+
+// overAnyBudget is more than any model reads, in bytes.
+const overAnyBudget = 1 << 26
+
+// Body implements provider.Shower: the rendering that is hashed.
+func (c *playing) Body() []byte {
+	data, err := json.Marshal(c.turns)
+	if err != nil { // somebody else's opaque data that is no JSON
+		data = []byte(err.Error())
+	}
+	return data
 }
 
 // Send implements provider.Conversation: the next answer of the recording, in its order. It returns CodeReplayMismatch at the
@@ -152,6 +175,10 @@ func (c *playing) Send(ctx context.Context, sink func(provider.Delta)) (*provide
 		return nil, &provider.Error{Code: regie.CodeReplayMismatch, Message: "the recording " + p.path + " has no further answer: the run takes another way than the recorded one"}
 	}
 	r := p.records[p.next]
+	if r.Summary != provider.AsksSummary(c.turns) {
+		p.mu.Unlock()
+		return nil, &provider.Error{Code: regie.CodeReplayMismatch, Message: "the recording " + p.path + " has a summary where a step is asked for, or the other way round: its run had another budget"}
+	}
 	p.next++
 	p.mu.Unlock()
 	if sink != nil {
@@ -235,12 +262,29 @@ type recording struct {
 	provider.Conversation
 	recorder *Recorder
 	model    string
+	summary  bool // it asks for one
+}
+
+// Append implements provider.Conversation.
+func (c *recording) Append(turns ...provider.Turn) {
+	if len(turns) > 0 {
+		c.summary = provider.AsksSummary(turns)
+	}
+	c.Conversation.Append(turns...)
+}
+
+// Body implements provider.Shower where what is recorded does.
+func (c *recording) Body() []byte {
+	if shower, ok := c.Conversation.(provider.Shower); ok {
+		return shower.Body()
+	}
+	return nil
 }
 
 // Send implements provider.Conversation.
 func (c *recording) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	hash, size := c.Request()
-	line := record{Model: c.model, Request: hash, Bytes: size}
+	line := record{Model: c.model, Request: hash, Bytes: size, Summary: c.summary}
 	reply, err := c.Conversation.Send(ctx, func(d provider.Delta) {
 		line.Deltas = append(line.Deltas, d)
 		if sink != nil {

@@ -30,19 +30,30 @@ func talk(t *testing.T, p provider.Provider, text string) (*provider.Reply, stri
 
 // TestRecordAndReplay records a provider, over two openings of the file, and gets the same from the recording.
 func TestRecordAndReplay(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tape.jsonl")
+	path, again := filepath.Join(t.TempDir(), "tape.jsonl"), filepath.Join(t.TempDir(), "again.jsonl")
 	var replies []*provider.Reply
 	var texts []string
 	for _, request := range []string{"list files in notes/", "hello"} {
-		recorder, err := replay.NewRecorder(demo.New(), path)
-		if err != nil {
-			t.Fatal(err)
+		for _, tape := range []string{again, path} {
+			recorder, err := replay.NewRecorder(demo.New(), tape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, text, err := talk(t, recorder, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reply.FirstByte = 0; tape == path { // which no recording holds
+				replies, texts = append(replies, reply), append(texts, text)
+			}
 		}
-		reply, text, err := talk(t, recorder, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		replies, texts = append(replies, reply), append(texts, text)
+	}
+	one, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := os.ReadFile(again); err != nil || string(other) != string(one) {
+		t.Errorf("the same calls give another recording: %v\n%s\n%s", err, one, other)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the recording's mode is %v, %v", info.Mode(), err)

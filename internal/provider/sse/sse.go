@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 )
 
 // ErrTooLong says that an event is longer than the reader's bound.
@@ -28,9 +29,24 @@ type Reader struct {
 	started bool
 }
 
-// NewReader returns a reader that refuses events longer than limit bytes.
+// buffers keeps the buffers of readers that were released: one for each model call would be a quarter of all that a run allocates.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
+
+// NewReader returns a reader that refuses events longer than limit bytes. Release gives its buffer back.
 func NewReader(in io.Reader, limit int) *Reader {
-	return &Reader{in: bufio.NewReaderSize(in, 16<<10), max: limit}
+	buffer, _ := buffers.Get().(*bufio.Reader)
+	buffer.Reset(in)
+	return &Reader{in: buffer, max: limit}
+}
+
+// Release ends the reader: neither it nor an event of it may be used afterwards.
+func (r *Reader) Release() {
+	if r.in == nil {
+		return
+	}
+	r.in.Reset(nil)
+	buffers.Put(r.in)
+	r.in = nil
 }
 
 // Next returns the next event that has data. It returns io.EOF at the end of the stream, also where the stream ends inside an

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/regie-run/regie"
 )
@@ -77,11 +78,15 @@ func readAuditKey(dir string) ([]byte, error) {
 func makeAuditKey(path string) ([]byte, error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key)
+	return key, writeAuditKey(path, key)
+}
+
+func writeAuditKey(path string, key []byte) error {
 	// Written under another name and renamed: a crash leaves either no key or a whole one.
 	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, explain(err, path)
+		return explain(err, path)
 	}
 	_, err = f.Write(key)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -91,7 +96,26 @@ func makeAuditKey(path string) ([]byte, error) {
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
-	return key, explain(err, path)
+	return explain(err, path)
+}
+
+// keyBeside looks for the key that a database has recorded in the directories of databases beside dir: one that was reached by another name of
+// its server has its key there.
+func keyBeside(dir, recorded string) []byte {
+	kind, _, named := strings.Cut(filepath.Base(dir), "-") // as internal/config names them
+	siblings, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || recorded == "" || !named {
+		return nil
+	}
+	for _, sibling := range siblings {
+		if !strings.HasPrefix(sibling.Name(), kind+"-") {
+			continue
+		}
+		if key, err := readAuditKey(filepath.Join(filepath.Dir(dir), sibling.Name())); err == nil && hashOfKey(key) == recorded {
+			return key
+		}
+	}
+	return nil
 }
 
 // hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of anything else.

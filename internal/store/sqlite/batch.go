@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -14,6 +16,8 @@ type batch struct {
 	now      time.Time
 	events   []logEvent
 	messages []placed
+	approval int   // the index of the event that asks
+	first    int64 // the number of the first event in the log, once they are stored
 	err      error
 }
 
@@ -44,6 +48,7 @@ type callEvent struct {
 	CallID     regie.ID         `json:"call_id"`
 	Exchange   int              `json:"exchange"`
 	Tool       string           `json:"tool,omitempty"`
+	About      string           `json:"about,omitempty"` // the file or the query, so that who follows the log sees which
 	Kind       regie.CallKind   `json:"kind,omitempty"`
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
@@ -51,12 +56,16 @@ type callEvent struct {
 	Executed   regie.Hash       `json:"executed,omitzero"` // what a person's edit made of the arguments
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
+	Lost       int64            `json:"lost,omitempty"` // bytes of the whole result, which could not be stored
 	Error      regie.Code       `json:"error,omitempty"`
 	Recovered  bool             `json:"recovered,omitempty"`
 	DurationUS int64            `json:"duration_us,omitempty"`
 	ResolvedAs regie.ResolvedAs `json:"resolved_as,omitempty"`
 	ResolvedBy string           `json:"resolved_by,omitempty"`
 	Note       string           `json:"note,omitempty"`
+	// CopyOf is set in a fork; then the event says all of the call, its resolution with its time too.
+	CopyOf     regie.ID   `json:"copy_of,omitzero"`
+	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 }
 
 // started tells that the intent of an action is stored.
@@ -67,7 +76,7 @@ func (b *batch) started(c *regie.Call) {
 // settled tells a call's one result.
 func (b *batch) settled(c *regie.Call) {
 	event := callEvent{
-		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, State: c.State, Code: c.NotRun, Bytes: len(c.Result),
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: about(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Lost: c.ResultLost,
 		Recovered: c.Recovered, DurationUS: c.DurationUS,
 	}
 	if c.Error != nil {
@@ -76,6 +85,53 @@ func (b *batch) settled(c *regie.Call) {
 		event.Result = regie.HashOf([]byte(c.Result))
 	}
 	b.add(regie.EventToolResult, event)
+}
+
+// maxAbout bounds what an event says of a call's arguments, in bytes.
+const maxAbout = 200
+
+// about is what a call is about, "" where no argument says that: a path, or what is looked for.
+func about(c *regie.Call) string {
+	arguments := c.Arguments
+	if len(c.Executed) > 0 {
+		arguments = string(c.Executed)
+	}
+	for _, name := range [...]string{`"query"`, `"path"`} {
+		_, rest, _ := strings.Cut(arguments, name) // inside of a string the quotes would be escaped
+		rest, found := strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":")
+		if !found {
+			continue
+		}
+		if text := quoted(strings.TrimLeft(rest, " \t\r\n")); text != "" {
+			return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
+		}
+	}
+	return ""
+}
+
+// quoted is the string with which a piece of JSON begins, "" where it begins with none.
+func quoted(text string) string {
+	if text == "" || text[0] != '"' {
+		return ""
+	}
+	end := 1
+	for end < len(text) && text[end] != '"' {
+		if text[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(text) {
+		return ""
+	}
+	if !strings.Contains(text[:end], `\`) {
+		return text[1:end]
+	}
+	var out string
+	if json.Unmarshal([]byte(text[:end+1]), &out) != nil {
+		return ""
+	}
+	return out
 }
 
 func (b *batch) end(end *store.End) {
@@ -94,6 +150,7 @@ func (b *batch) store(t *tx) error {
 	if err != nil {
 		return err
 	}
+	b.first = first
 	for _, p := range b.messages {
 		p.message.Seq = first + int64(p.index)
 		if err := t.insertMessage(b.fence.Chain, p.message); err != nil {
@@ -102,6 +159,9 @@ func (b *batch) store(t *tx) error {
 	}
 	return nil
 }
+
+// place is where the event that asks stands in the log, once the events are stored.
+func (b *batch) place() int64 { return b.first + int64(b.approval) }
 
 func hashOrZero(data []byte) regie.Hash {
 	if len(data) == 0 {

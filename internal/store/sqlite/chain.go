@@ -11,7 +11,7 @@ import (
 // logEvent is an event on its way into the log; its body is encoded by the caller, outside the writer.
 type logEvent struct {
 	kind regie.EventType
-	body []byte
+	body string
 	hash regie.Hash
 }
 
@@ -20,7 +20,7 @@ func newEvent(kind regie.EventType, body any) (logEvent, error) {
 	if err != nil {
 		return logEvent{}, regie.Errorf(regie.CodeInternal, "an event could not be encoded: %v", err)
 	}
-	return logEvent{kind: kind, body: data, hash: regie.HashOf(data)}, nil
+	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data)}, nil
 }
 
 // appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and returns the first number.
@@ -30,27 +30,34 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		return 0, err
 	}
 	first = h.seq + 1
-	for _, event := range events {
+	mac := t.w.scratch[:] // what is bound is copied by the driver
+	for i := range events {
+		event := &events[i]
 		h.seq++
-		t.lastEvent++
+		n := t.eventNumber(chain, h.seq)
 		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
-		mac := h.mac
-		if _, err := t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			t.lastEvent, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac[:]); err != nil {
+		copy(mac, h.mac[:])
+		if err := t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac); err != nil {
 			return 0, err
 		}
-		if _, err := t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", t.lastEvent, string(event.body)); err != nil {
+		if err := t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", n, event.body); err != nil {
 			return 0, err
 		}
 	}
-	gone := regie.Errorf(regie.CodeNotFound, "the session is gone")
-	if err := t.one(gone, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, h.mac[:], at.UnixMicro(), chain); err != nil {
+	copy(mac, h.mac[:])
+	if err := t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac, at.UnixMicro(), chain); err != nil {
 		return 0, err
+	}
+	if t.other != nil {
+		t.other.Wrote(chain, h.seq, mac)
 	}
 	t.heads[chain] = h
 	t.notices[session] = h.seq
 	return first, nil
 }
+
+var errNoChain = regie.Errorf(regie.CodeNotFound, "the session is gone")
 
 // head returns the end of a chain: from this transaction, from the cache, or from its row.
 func (t *tx) head(chain int64) (head, error) {
@@ -59,6 +66,9 @@ func (t *tx) head(chain int64) (head, error) {
 	}
 	if h, ok := t.w.heads[chain]; ok {
 		return h, nil
+	}
+	if t.other != nil {
+		return t.heldHead(chain)
 	}
 	var h head
 	var mac []byte
@@ -74,12 +84,12 @@ func (w *writer) link(previous [32]byte, seq int64, at time.Time, kind regie.Eve
 	var fixed [16]byte
 	binary.BigEndian.PutUint64(fixed[:8], uint64(seq))
 	binary.BigEndian.PutUint64(fixed[8:], uint64(at.UnixMicro()))
+	row := w.row[:0]
+	row = append(append(append(append(row, previous[:]...), fixed[:]...), body[:]...), kind...)
 	w.mac.Reset()
-	w.mac.Write(previous[:])
-	w.mac.Write(fixed[:])
-	w.mac.Write(body[:])
-	w.mac.Write([]byte(kind))
-	w.mac.Sum(mac[:0])
+	w.mac.Write(row)
+	w.row = w.mac.Sum(row[:0])
+	copy(mac[:], w.row)
 	return mac
 }
 

@@ -30,6 +30,7 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 	var out store.Resolved
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Resolved{}
+		t.hold(ByApproval, in.ApprovalID)
 		var a approvalRow
 		err := t.row(`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
 			Scan(&a.session, &a.chain, &a.round, &a.exchange, &a.state, &a.expires)
@@ -50,15 +51,14 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		b := batch{fence: store.Fence{SessionID: a.session, RoundID: a.round, Chain: a.chain}, now: now}
 		event := approvalEvent{ApprovalID: in.ApprovalID, RoundID: a.round, State: regie.ApprovalOpen}
 		for _, d := range fresh {
-			if err := t.decideCall(&b, &in, d); err != nil {
+			said, err := t.decideCall(&b, &in, d)
+			if err != nil {
 				return err
 			}
-			event.Calls = append(event.Calls, reviewEvent{CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope, By: d.By})
+			event.Calls = append(event.Calls, said)
 		}
-		for i := range in.Rules {
-			if err := t.insertRule(a.chain, &in.Rules[i], now); err != nil {
-				return err
-			}
+		if err := t.makeRules(&a, in.Rules, now); err != nil {
+			return err
 		}
 		open := 0
 		if err := t.row("SELECT count(*) FROM reviews WHERE approval_id = ? AND answer IS NULL", in.ApprovalID).Scan(&open); err != nil {
@@ -71,17 +71,17 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
 			return err
 		}
-		if _, err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?", now.UnixMicro(), in.ApprovalID); err != nil {
+		if err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?", now.UnixMicro(), in.ApprovalID); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
+		if err := t.exec("UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
 			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round); err != nil {
 			return err
 		}
 		out.Ready, err = t.wake(a.session, a.chain, a.round, now)
 		return err
 	})
-	if err == nil && len(in.Rules) > 0 {
+	if len(in.Rules) > 0 { // whatever became of it
 		s.rules.changed()
 	}
 	return out, err
@@ -122,33 +122,45 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 	return fresh, nil
 }
 
-// decideCall stores one decision and what it means for its call.
-func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) error {
+// decideCall stores one decision and what it means for its call, and returns what the log says of it.
+func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEvent, error) {
+	said := reviewEvent{
+		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope, By: d.By, Request: in.Request,
+	}
 	if fault.Bug(fault.BugDecidedTwice) {
 		if err := t.decideAgain(d); err != nil {
-			return err
+			return said, err
 		}
 	}
 	var scope, preview any
 	if d.Scope != nil {
 		data, err := json.Marshal(d.Scope)
 		if err != nil {
-			return err
+			return said, err
 		}
 		scope = string(data)
 	}
 	if p, ok := in.Previews[d.CallID]; ok {
 		data, err := json.Marshal(p)
 		if err != nil {
-			return err
+			return said, err
 		}
-		preview = string(data)
+		preview, said.EditedPreview = string(data), regie.HashOf(data)
 	}
-	if err := t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, request = ?, decided_by = ?, decided_at = ?
-		WHERE approval_id = ? AND call_id = ?`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, null(in.Request), d.By, b.now.UnixMicro(),
-		in.ApprovalID, d.CallID); err != nil {
-		return err
+	if !d.ExpiresAt.IsZero() {
+		until := fromMicros(d.ExpiresAt.UnixMicro())
+		said.RuleExpires = &until
 	}
+	if err := t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, expires_at = ?, request = ?, decided_by = ?, decided_at = ?
+		WHERE approval_id = ? AND call_id = ?`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, micros(d.ExpiresAt), null(in.Request), d.By,
+		b.now.UnixMicro(), in.ApprovalID, d.CallID); err != nil {
+		return said, err
+	}
+	return said, t.followDecision(b, d)
+}
+
+// followDecision brings a call to what was decided about it.
+func (t *tx) followDecision(b *batch, d regie.Decision) error {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
 	var kind string
 	if err := t.row("SELECT exchange, tool, kind FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange, &c.Tool, &kind); err != nil {
@@ -172,25 +184,10 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) error {
 // decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes away what keeps a call from being
 // decided twice.
 func (t *tx) decideAgain(d regie.Decision) error {
-	if _, err := t.exec("DROP TRIGGER IF EXISTS reviews_decided_once"); err != nil {
+	if err := t.exec("DROP TRIGGER IF EXISTS reviews_decided_once"); err != nil {
 		return err
 	}
-	_, err := t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
-	return err
-}
-
-func (t *tx) insertRule(chain int64, rule *regie.Rule, now time.Time) error {
-	scope, err := json.Marshal(rule.Scope)
-	if err != nil {
-		return err
-	}
-	var session any
-	if !rule.SessionID.IsZero() {
-		session = chain
-	}
-	_, err = t.exec(`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at)
-		SELECT ?, workspace_id, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE n = ?`, rule.ID, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author,
-		rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt), chain)
+	err := t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
 	return err
 }
 
@@ -205,6 +202,7 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 	var out store.Resolved
 	err = s.writer.do(ctx, func(t *tx) error {
 		out = store.Resolved{}
+		t.hold(ByWait, in.QuestionID)
 		var chain int64
 		var state string
 		var call regie.ID
@@ -236,17 +234,17 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 			return err
 		}
 		b.settled(&c)
-		b.add(regie.EventQuestion, questionEvent{QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call, State: regie.WaitResolved, Reply: &in.Reply})
+		b.add(regie.EventQuestion, questionEvent{QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call, State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request})
 		message := in.Message
 		message.Exchange = c.Exchange
 		b.message(&message)
 		if err := errOr(b.err, func() error { return b.store(t) }); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?", null(in.Request), in.QuestionID); err != nil {
+		if err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?", null(in.Request), in.QuestionID); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
+		if err := t.exec("UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
 			string(reply), in.Reply.By, now.UnixMicro(), in.QuestionID); err != nil {
 			return err
 		}

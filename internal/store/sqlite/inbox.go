@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -20,7 +19,7 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return inbox, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
-	err := s.snapshot(ctx, func(q querier) error {
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if inbox.Approvals, err = readApprovals(ctx, q, filter); err != nil {
 			return err
@@ -28,6 +27,11 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 		for i := range inbox.Approvals {
 			if inbox.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal", inbox.Approvals[i].ID); err != nil {
 				return err
+			}
+			if filter.Brief {
+				for n := range inbox.Approvals[i].Reviews {
+					inbox.Approvals[i].Reviews[n].Arguments, inbox.Approvals[i].Reviews[n].Preview.Diff = nil, ""
+				}
 			}
 		}
 		inbox.Questions, err = readQuestions(ctx, q, filter)
@@ -37,18 +41,20 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 }
 
 // filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all that are open.
-func filterArgs(f store.InboxFilter) []any { return []any{f.ID, f.SessionID, f.Root, f.Short} }
+func filterArgs(f store.InboxFilter) []any {
+	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed)}
+}
 
 // named selects the rows whose id is the filter's or has its part, and otherwise those that are open.
 func named(id, state string) string {
 	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR hex(" + id + ") LIKE '%' || ?4 OR length(?4) >= 8 AND hex(" + id + ") LIKE ?4 || '%')" +
-		" AND (?1 IS NOT NULL OR ?4 <> '' OR " + state + " = 'OPEN')"
+		" AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
 
 func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Approval, error) {
 	rows, err := q.QueryContext(ctx, `SELECT a.id, s.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, w.name, s.agent, s.name
 		FROM approvals a JOIN sessions s ON s.n = a.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
+		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL
 		ORDER BY a.created_at, a.id`, filterArgs(filter)...)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]
 
 func readReviews(ctx context.Context, q querier, where string, args ...any) ([]regie.Review, error) {
 	rows, err := q.QueryContext(ctx, `SELECT v.call_id, c.tool, v.definition, v.arguments, v.preview, v.verdict, v.grounds, v.answer, v.edited, v.edited_preview,
-			v.reason, v.scope, v.decided_by, v.decided_at FROM reviews v JOIN calls c ON c.id = v.call_id `+where, args...)
+			v.reason, v.scope, v.expires_at, v.decided_by, v.decided_at FROM reviews v JOIN calls c ON c.id = v.call_id `+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +87,9 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 		var v regie.Review
 		var arguments, preview, verdict, grounds string
 		var answer, edited, editedPreview, reason, scope, by sql.NullString
-		var at sql.NullInt64
+		var expires, at sql.NullInt64
 		if err := rows.Scan(&v.CallID, &v.Tool, &v.Definition, &arguments, &preview, &verdict, &grounds, &answer, &edited, &editedPreview,
-			&reason, &scope, &by, &at); err != nil {
+			&reason, &scope, &expires, &by, &at); err != nil {
 			return nil, err
 		}
 		v.Arguments, v.Verdict = json.RawMessage(arguments), regie.Verdict(verdict)
@@ -92,7 +98,9 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 		}
 		err := errors.Join(json.Unmarshal([]byte(preview), &v.Preview), json.Unmarshal([]byte(grounds), &v.Grounds))
 		if answer.Valid {
-			v.Decision = &regie.Decision{CallID: v.CallID, Answer: regie.Answer(answer.String), Reason: reason.String, By: by.String, At: fromNullMicros(at)}
+			v.Decision = &regie.Decision{
+				CallID: v.CallID, Answer: regie.Answer(answer.String), Reason: reason.String, ExpiresAt: fromNullMicros(expires), By: by.String, At: fromNullMicros(at),
+			}
 			if edited.Valid {
 				v.Decision.Arguments = json.RawMessage(edited.String)
 			}
@@ -111,7 +119,7 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Question, error) {
 	rows, err := q.QueryContext(ctx, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution, t.resolved_at
 		FROM questions u JOIN waits t ON t.id = u.wait_id JOIN sessions s ON s.n = t.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '')
+		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL
 		ORDER BY t.created_at, t.id`, filterArgs(filter)...)
 	if err != nil {
 		return nil, err
@@ -140,9 +148,10 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 	return out, rows.Err()
 }
 
-// latestReviews returns the newest review of each call of an exchange.
+// latestReviews returns the newest review of each call of an exchange: the one that was asked last, by its place in the log. The clock
+// cannot tell, because it can jump back; it is only asked where an approval of an old schema has no place.
 func latestReviews(ctx context.Context, q querier, round regie.ID, exchange int) (map[regie.ID]regie.Review, error) {
-	reviews, err := readReviews(ctx, q, "JOIN approvals a ON a.id = v.approval_id WHERE a.round_id = ? AND a.exchange = ? ORDER BY a.created_at, a.id", round, exchange)
+	reviews, err := readReviews(ctx, q, "JOIN approvals a ON a.id = v.approval_id WHERE a.round_id = ? AND a.exchange = ? ORDER BY a.seq, a.created_at, a.id", round, exchange)
 	if err != nil || len(reviews) == 0 {
 		return nil, err
 	}
@@ -176,7 +185,9 @@ func askedCalls(ctx context.Context, q querier, reply regie.ID) (map[regie.ID]bo
 
 // Batch returns an exchange's calls as they stand, with what people were asked about them: only Calls, Reviews and Asked are set.
 func (s *Store) Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (c store.Claimed, err error) {
-	err = s.snapshot(ctx, func(q querier) error { return readBatch(ctx, q, &c, fence.RoundID, exchange, reply) })
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		return readBatch(ctx, q, &c, fence.RoundID, exchange, reply)
+	})
 	return c, explain(err, FileName)
 }
 
@@ -191,91 +202,13 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	return err
 }
 
-// ruleCache keeps what Rules read until a rule is added: they are asked for at every reply, and hardly ever change.
-type ruleCache struct {
-	mu      sync.Mutex
-	version int64
-	read    map[regie.ID][]regie.Rule // by workspace
-}
-
-func (c *ruleCache) get(workspace regie.ID) (rules []regie.Rule, version int64, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rules, ok = c.read[workspace]
-	return rules, c.version, ok
-}
-
-// put keeps rules that were read under a version; where one was added meanwhile they are not kept.
-func (c *ruleCache) put(workspace regie.ID, rules []regie.Rule, version int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if version != c.version {
-		return
-	}
-	if c.read == nil {
-		c.read = map[regie.ID][]regie.Rule{}
-	}
-	c.read[workspace] = rules
-}
-
-func (c *ruleCache) changed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.version++
-	clear(c.read)
-}
-
-// Rules returns the standing rules that hold for a session, those of its workspace included (spec 4.4). Expired ones are for the
-// verdict to leave out.
-func (s *Store) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
-	all, version, ok := s.rules.get(workspace)
-	if !ok {
-		var err error
-		if all, err = s.readRules(ctx, workspace); err != nil {
-			return nil, err
-		}
-		s.rules.put(workspace, all, version)
-	}
-	var out []regie.Rule
-	for _, rule := range all {
-		if rule.SessionID.IsZero() || rule.SessionID == session {
-			out = append(out, rule)
-		}
-	}
-	return out, nil
-}
-
-func (s *Store) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT r.id, r.workspace_id, s.id, r.verdict, r.scope, r.author, r.from_call, r.created_at, r.expires_at
-		FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ? AND r.revoked_at IS NULL ORDER BY r.created_at, r.id`, workspace)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var out []regie.Rule
-	for rows.Next() {
-		var r regie.Rule
-		var verdict, scope string
-		var created int64
-		var expires sql.NullInt64
-		if err := rows.Scan(&r.ID, &r.WorkspaceID, &r.SessionID, &verdict, &scope, &r.Author, &r.FromCall, &created, &expires); err != nil {
-			return nil, explain(err, FileName)
-		}
-		r.Verdict, r.CreatedAt, r.ExpiresAt = regie.Verdict(verdict), fromMicros(created), fromNullMicros(expires)
-		if err := json.Unmarshal([]byte(scope), &r.Scope); err != nil {
-			return nil, regie.Errorf(regie.CodeCorrupt, "rule %s cannot be read: %v", r.ID, err)
-		}
-		out = append(out, r)
-	}
-	return out, explain(rows.Err(), FileName)
-}
-
 // WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound for a call that is not one of the
-// session, or has no result.
+// session, or has no result, and where the whole result could not be stored or was erased.
 func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
 	var result sql.NullString
 	var blob regie.Hash
-	err := s.read.QueryRowContext(ctx, "SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.id = ?", call, session).Scan(&result, &blob)
+	// In a fork the shortened result names the call that was made, of which the session has a copy.
+	err := s.read.QueryRowContext(ctx, "SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE (c.id = ?1 OR c.copy_of = ?1) AND s.id = ?2", call, session).Scan(&result, &blob)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !result.Valid:
 		return "", regie.Errorf(regie.CodeNotFound, "there is no result of a call %s in this session", call)
@@ -285,15 +218,25 @@ func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string
 		return result.String, nil
 	}
 	data, err := s.Blob(ctx, blob)
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		return "", regie.Errorf(regie.CodeNotFound, "the whole result of call %s is lost: it could not be stored, or was erased since; what its result shows is all there is", call)
+	}
 	return string(data), err
 }
 
-// AwaitsAnswer reports whether a question of a session is open.
-func (s *Store) AwaitsAnswer(ctx context.Context, session regie.ID) (bool, error) {
-	var n int
-	err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM sessions s JOIN rounds r ON r.session = s.n AND r.state = 'WAITING'
-		JOIN waits w ON w.round_id = r.id WHERE s.id = ? AND r.state <> 'ENDED' AND w.state = 'OPEN' AND w.kind = 'QUESTION'`, session).Scan(&n)
-	return n > 0, explain(err, FileName)
+// standing finds the one open round by its index: only a query that says what the index says uses it, others look at every round.
+const standing = `SELECT s.type, EXISTS (SELECT 1 FROM rounds r JOIN waits w ON w.round_id = r.id
+		WHERE r.session = s.n AND r.state <> 'ENDED' AND r.state = 'WAITING' AND w.state = 'OPEN' AND w.kind = 'QUESTION')
+	FROM sessions s WHERE s.id = ?`
+
+// Standing returns a session's type, and whether a question of it is open; the empty type for a session that is not there.
+func (s *Store) Standing(ctx context.Context, session regie.ID) (kind regie.SessionType, asks bool, err error) {
+	var stored string
+	err = s.read.QueryRowContext(ctx, standing, session).Scan(&stored, &asks)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	return regie.SessionType(stored), asks, explain(err, FileName)
 }
 
 // OpenRound returns the round of a session that has not ended; the zero id where none is open.
@@ -311,6 +254,7 @@ func (s *Store) OpenRound(ctx context.Context, session regie.ID) (regie.ID, erro
 func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, id)
 		var chain int64
 		var state, kind string
 		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", id).Scan(&chain, &state, &kind)
@@ -318,7 +262,7 @@ func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.Sess
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("session", id)
 		case err == nil && state == string(regie.SessionClosed) && reason != "": // closed, and now cancelled
-			_, err = t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
+			err = t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
 			return err
 		case err != nil || state == string(regie.SessionClosed):
 			return err

@@ -21,6 +21,11 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// whole is what the migrations make of an empty file, written down by TestWholeSchema.
+//
+//go:embed schema.sql
+var whole string
+
 // migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a backup of what was there.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	provider, newest, err := migrator(db)
@@ -35,8 +40,15 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 		return nil
 	case current > newest:
 		return newerSchema(path, current, newest)
+	case current == 0:
+		fault.Point(fault.MigrateBefore)
+		if err := create(ctx, db, provider); err != nil {
+			return err
+		}
+		fault.Point(fault.MigrateAfter)
+		return nil
 	case current > 0:
-		if err := backUp(ctx, db, fmt.Sprintf("%s.before-%d.", path, newest)); err != nil {
+		if err := backUp(ctx, db, path+".before-", newest); err != nil {
 			return regie.Errorf(regie.CodeDiskFull, "no backup could be written before the migration, so nothing was migrated: %v", err)
 		}
 	}
@@ -45,6 +57,25 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 		fault.Point(fault.MigrateAfter)
 	}
 	return err
+}
+
+// create makes the whole schema of a new database at once: the way through all migrations is one commit for each, and reads the schema
+// again after each change of a table.
+func create(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, whole)
+	for _, version := range append([]*goose.Source{{}}, provider.ListSources()...) { // goose begins with a row for 0
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)", version.Version)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
@@ -85,9 +116,9 @@ func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
 // unfinished ends the name of a backup that is being written. What is left under it was cut short by a death.
 const unfinished = ".unfinished"
 
-// backUp writes a copy of the database to prefix and the time. Whatever bears that name is whole and on the disk, however the process
+// backUp writes a copy of the database to prefix, the schema that comes after it, and the time. Whatever bears that name is whole and on the disk, however the process
 // ends: SQLite itself promises neither for what VACUUM INTO writes.
-func backUp(ctx context.Context, db *sql.DB, prefix string) error {
+func backUp(ctx context.Context, db *sql.DB, prefix string, newest int64) error {
 	cut, err := filepath.Glob(prefix + "*" + unfinished + "*") // SQLite's journal of it too
 	if err != nil {
 		return err
@@ -97,7 +128,7 @@ func backUp(ctx context.Context, db *sql.DB, prefix string) error {
 			return err
 		}
 	}
-	backup := prefix + time.Now().UTC().Format("20060102T150405.000000000")
+	backup := fmt.Sprintf("%s%d.%s", prefix, newest, time.Now().UTC().Format("20060102T150405.000000000"))
 	if err := createPrivate(backup + unfinished); err != nil { // SQLite fills a file that is empty, and leaves it its mode
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,5 +149,25 @@ func TestNewerSchema(t *testing.T) {
 	after, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(before, after) || len(backups(t, dir)) != 0 {
 		t.Errorf("the newer database was touched: %v, backups %v", err, backups(t, dir))
+	}
+}
+
+var update = flag.Bool("update", false, "write schema.sql anew")
+
+// TestWholeSchema expects that a new database, which is made at once, is what the migrations make one after the other.
+func TestWholeSchema(t *testing.T) {
+	want := storetest.Migrated(t, os.DirFS("migrations"))
+	if *update {
+		if err := os.WriteFile("schema.sql", []byte("-- Written by go test ./internal/store/sqlite -run TestWholeSchema -update from the migrations.\n\n"+want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	dir := t.TempDir()
+	if err := open(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, storetest.Dump(t, filepath.Join(dir, sqlite.FileName))); diff != "" {
+		t.Errorf("schema.sql is not what the migrations make (-migrations +schema.sql); write it anew with -update:\n%s", diff)
 	}
 }

@@ -49,11 +49,11 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if err := t.insertPendingMessage(chain, &out.Message); err != nil {
 		return err
 	}
-	if _, err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID, chain, string(mode), string(round)); err != nil {
+	if err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID, chain, string(mode), string(round)); err != nil {
 		return err
 	}
 	fault.Point(fault.PendingBefore)
-	t.w.pending[chain] = true // never too few: an entry without a row is found out at the next look
+	t.noteWaiting(chain, true) // never too few: an entry without a row is found out at the next look
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (t *tx) insertPendingMessage(chain int64, m *regie.Message) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
+	err = t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), string(m.Author.Kind), m.Author.ID, null(m.ClientID))
 	return err
 }
@@ -120,8 +120,8 @@ type waitingMessage struct {
 }
 
 func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
-	if !t.w.pending[chain] {
-		return nil, nil
+	if waits, err := t.mayWait(chain); !waits || err != nil {
+		return nil, err
 	}
 	var out []waitingMessage
 	left := 0
@@ -146,7 +146,7 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 		return nil
 	})
 	if err == nil && left == 0 {
-		delete(t.w.pending, chain)
+		t.noteWaiting(chain, false)
 	}
 	return out, err
 }
@@ -199,11 +199,19 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if err != nil {
 		return err
 	}
+	closes := end.Close
 	if end.Reason == regie.EndStopped {
-		return t.closeStopped(fence, waiting, now)
+		closes = regie.SessionCancelled
+	}
+	if closes != "" {
+		if err := t.giveBack(fence, waiting, now); err != nil {
+			return err
+		}
+		fault.Point(fault.CloseBefore)
+		return t.closeSession(fence.SessionID, fence.Chain, closes, now)
 	}
 	if len(waiting) == 0 {
-		_, err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+		err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 		return err
 	}
 	round := waiting[len(waiting)-1].round
@@ -221,7 +229,7 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if pausedAt.Valid {
 		state = regie.SessionPaused
 	}
-	if _, err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
+	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
@@ -238,31 +246,59 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		return err
 	}
 	if pausedAt.Valid {
-		if _, err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID); err != nil {
+		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID); err != nil {
 			return err
 		}
 	} else {
 		out.Next = round.ID
+		t.needsHolder(round.ID, headStart)
 	}
 	_, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started})
 	return err
 }
 
-// closeStopped closes the session of a round that was stopped and marks what still waited as withdrawn (decision 6, 10).
-func (t *tx) closeStopped(fence store.Fence, waiting []waitingMessage, now time.Time) error {
+// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending.
+type withdrawnEvent struct {
+	MessageID regie.ID `json:"message_id"`
+}
+
+// giveBack marks pending messages as withdrawn, because their session stops, and tells it (decisions 6 and 10).
+func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) error {
+	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
-		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ?", now.UnixMicro(), waiting[i].message.ID); err != nil {
+		id := waiting[i].message.ID
+		event, err := newEvent(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: id})
+		if err != nil {
 			return err
 		}
-		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", waiting[i].message.ID); err != nil {
+		events = append(events, event)
+		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL", now.UnixMicro(), id); err != nil {
+			return err
+		}
+		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", id); err != nil {
 			return err
 		}
 	}
-	return t.closeSession(fence.SessionID, fence.Chain, regie.SessionCancelled, now)
+	if len(events) == 0 {
+		return nil
+	}
+	_, err := t.appendEvents(fence.SessionID, fence.Chain, now, events)
+	return err
+}
+
+// Withdrawn returns the messages that the end of a session's newest round gave back, in the order in which they came (decision 10).
+func (s *Store) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
+	var out []regie.Message
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
+			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)
+		return err
+	})
+	return out, explain(err, FileName)
 }
 
 func (t *tx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
-	if _, err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
+	if err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
 		WHERE n = ?`, null(reason), now.UnixMicro(), chain); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -15,7 +14,7 @@ import (
 // load reads a claimed round in one snapshot.
 func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, error) {
 	c := store.Claimed{Fence: fence}
-	err := s.snapshot(ctx, func(q querier) error {
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if c.Session, c.Workspace, err = readSession(ctx, q, fence.SessionID); err != nil {
 			return err
@@ -31,6 +30,11 @@ func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, err
 			return regie.Errorf(regie.CodeCorrupt, "the round has no exchange %d", c.Round.Exchange)
 		}
 		c.Exchange = exchanges[0]
+		if c.Round.Phase == regie.PhaseModel && c.Exchange.Attempt > 1 {
+			if c.Outage, err = lastOutage(ctx, q, fence.RoundID, c.Round.Exchange); err != nil {
+				return err
+			}
+		}
 		if c.Exchange.ReplyID.IsZero() {
 			return nil
 		}
@@ -44,120 +48,39 @@ func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, err
 	return c, explain(err, FileName)
 }
 
-// querier is something to read from.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) scanner
-}
-
-// reader reads through statements that are prepared once for each connection; within a transaction where it has one.
-type reader struct {
-	db       *sql.DB
-	prepared *sync.Map // query → *sql.Stmt
-	missed   *sync.Map // queries that a transaction wanted and did not find prepared
-	tx       *sql.Tx
-}
-
-// statement returns the prepared query. A transaction holds a connection, and preparing for all needs another one: transactions that
-// wait for each other's would wait for ever. So a transaction prepares what it misses on its own connection, for itself.
-func (r reader) statement(ctx context.Context, query string) (*sql.Stmt, error) {
-	found, ok := r.prepared.Load(query)
-	switch {
-	case !ok && r.tx != nil:
-		r.missed.Store(query, nil)
-		return r.tx.PrepareContext(ctx, query)
-	case !ok:
-		stmt, err := r.db.PrepareContext(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		var loaded bool
-		if found, loaded = r.prepared.LoadOrStore(query, stmt); loaded {
-			_ = stmt.Close() // another goroutine was faster
-		}
-	}
-	stmt, _ := found.(*sql.Stmt)
-	if r.tx != nil {
-		stmt = r.tx.StmtContext(ctx, stmt)
-	}
-	return stmt, nil
-}
-
-// catchUp prepares what earlier transactions missed.
-func (r reader) catchUp(ctx context.Context) error {
-	var failed error
-	r.missed.Range(func(query, _ any) bool {
-		text, _ := query.(string)
-		if _, failed = r.statement(ctx, text); failed == nil {
-			r.missed.Delete(query)
-		}
-		return failed == nil
-	})
-	return failed
-}
-
-// QueryContext implements querier.
-func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := r.statement(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return stmt.QueryContext(ctx, args...)
-}
-
-// QueryRowContext implements querier.
-func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
-	stmt, err := r.statement(ctx, query)
-	if err != nil {
-		return found{err: err}
-	}
-	return stmt.QueryRowContext(ctx, args...)
-}
-
-// snapshot runs reads that must agree with each other.
-func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
-	if err := s.read.catchUp(ctx); err != nil {
-		return err
-	}
-	tx, err := s.read.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	within := s.read
-	within.tx = tx
-	return errors.Join(fn(within), ignoreDone(tx.Rollback()))
-}
-
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
-}
-
 func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, regie.Workspace, error) {
 	var s regie.Session
 	var w regie.Workspace
 	var kind, state string
 	var end, root sql.NullString
 	var created, last, made int64
+	var forked regie.ID
+	var at sql.NullInt64
 	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason,
-			s.created_at, c.head_at, s.epoch, w.id, w.name, w.root, w.found_by, w.created_at
+			s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.id, w.name, w.root, w.found_by, w.created_at
 		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
 		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end,
-			&created, &last, &s.Epoch, &w.ID, &w.Name, &root, &w.FoundBy, &made)
+			&created, &last, &s.Epoch, &forked, &at, &w.ID, &w.Name, &root, &w.FoundBy, &made)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("session", id)
 	}
 	s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
 	s.CreatedAt, s.LastActivity = fromMicros(created), fromMicros(last)
 	w.Root, w.CreatedAt = root.String, fromMicros(made)
+	s.ForkedFrom = forkPoint(forked, at)
 	return s, w, err
 }
 
+func forkPoint(from regie.ID, at sql.NullInt64) *regie.ForkPoint {
+	if from.IsZero() {
+		return nil
+	}
+	return &regie.ForkPoint{SessionID: from, Seq: at.Int64}
+}
+
 const roundColumns = `r.id, s.id, r.number, r.reason, r.state, r.end_reason, r.end_note, r.phase, r.exchange, r.total, r.queries, r.retries,
-	r.format_errors, r.resumes, r.limits, r.stop_request, r.epoch, r.trace_id, r.agent, r.agent_pin, r.provider, r.model, r.policy, r.level1, r.level2,
-	r.started_at, r.ended_at`
+	r.format_errors, r.resumes, r.limits, r.stop_request, r.epoch, r.trace_id, r.agent, r.agent_pin, r.provider, r.model, r.dialect, r.policy, r.level1, r.level2,
+	r.tokens, r.deadline, r.started_at, r.ended_at`
 
 func readRound(ctx context.Context, q querier, id regie.ID) (regie.Round, error) {
 	r, err := scanRound(q.QueryRowContext(ctx, "SELECT "+roundColumns+" FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", id))
@@ -174,17 +97,18 @@ func scanRound(row scanner, more ...any) (regie.Round, error) {
 	var reason, state, phase, limits string
 	var end, stop, policy sql.NullString
 	var started int64
-	var ended sql.NullInt64
+	var dialect string
+	var deadline, ended sql.NullInt64
 	err := row.Scan(append([]any{
 		&r.ID, &r.SessionID, &r.Number, &reason, &state, &end, &r.EndNote, &phase, &r.Exchange, &r.Counters.Total, &r.Counters.Queries,
 		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID, &r.Agent, &r.Pin, &r.Provider, &r.Model,
-		&policy, &r.Level1, &r.Level2, &started, &ended,
+		&dialect, &policy, &r.Level1, &r.Level2, &r.Tokens, &deadline, &started, &ended,
 	}, more...)...)
 	if err != nil {
 		return r, err
 	}
 	r.Reason, r.State, r.End, r.Phase, r.Stop = regie.Reason(reason), regie.RoundState(state), regie.RoundEnd(end.String), regie.Phase(phase), regie.StopRequest(stop.String)
-	r.StartedAt, r.EndedAt = fromMicros(started), fromNullMicros(ended)
+	r.Dialect, r.Deadline, r.StartedAt, r.EndedAt = regie.Dialect(dialect), fromNullMicros(deadline), fromMicros(started), fromNullMicros(ended)
 	if policy.Valid {
 		r.Policy = json.RawMessage(policy.String)
 	}
@@ -198,7 +122,7 @@ func scanRound(row scanner, more ...any) (regie.Round, error) {
 func readExchanges(ctx context.Context, q querier, round regie.ID, number int) ([]regie.Exchange, error) {
 	rows, err := q.QueryContext(ctx, `SELECT round_id, number, reason, state, attempt, coalesce(first_seq, 0), coalesce(last_seq, 0), request, reply_id,
 			input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd,
-			stop_reason, error, opened_at, coalesce(first_byte_us, 0), coalesce(model_us, 0), replied_at
+			stop_reason, error, opened_at, coalesce(first_byte_us, 0), coalesce(model_us, 0), replied_at, nullif(purpose, 'step'), head, provider, model
 		FROM exchanges WHERE round_id = ? AND (number = ? OR ? = 0) ORDER BY number`, round, number, number)
 	if err != nil {
 		return nil, err
@@ -209,13 +133,14 @@ func readExchanges(ctx context.Context, q querier, round regie.ID, number int) (
 		var e regie.Exchange
 		var reason, state string
 		var cost, replied sql.NullInt64
+		var purpose sql.NullString
 		var opened int64
 		if err := rows.Scan(&e.RoundID, &e.Number, &reason, &state, &e.Attempt, &e.FirstSeq, &e.LastSeq, &e.Request, &e.ReplyID,
 			&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheCreation, &e.Usage.CacheRead, &e.Usage.Reasoning, &e.Money.Reserved, &cost, &e.Money.Overrun,
-			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied); err != nil {
+			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied, &purpose, &e.Head, &e.Provider, &e.Model); err != nil {
 			return nil, err
 		}
-		e.Reason, e.State = regie.ExchangeReason(reason), regie.ExchangeState(state)
+		e.Reason, e.State, e.Purpose = regie.ExchangeReason(reason), regie.ExchangeState(state), regie.ExchangePurpose(purpose.String)
 		e.Money.Cost, e.Money.Known = cost.Int64, cost.Valid
 		e.OpenedAt, e.RepliedAt = fromMicros(opened), fromNullMicros(replied)
 		out = append(out, e)
@@ -236,7 +161,7 @@ func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, er
 
 // readMessages reads messages with their content, which is the body of their event. An erased message has none and keeps its row.
 func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
-	rows, err := q.QueryContext(ctx, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, e.at, b.body
+	rows, err := q.QueryContext(ctx, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, m.superseded, e.at, b.body
 		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
 		LEFT JOIN event_bodies b ON b.n = e.n `+where, args...)
 	if err != nil {
@@ -249,7 +174,7 @@ func readMessages(ctx context.Context, q querier, where string, args ...any) ([]
 		var sender, author string
 		var at int64
 		var body sql.NullString
-		if err := rows.Scan(&m.ID, &m.SessionID, &m.Seq, &sender, &author, &m.Author.ID, &at, &body); err != nil {
+		if err := rows.Scan(&m.ID, &m.SessionID, &m.Seq, &sender, &author, &m.Author.ID, &m.Superseded, &at, &body); err != nil {
 			return nil, err
 		}
 		m.Sender, m.Author.Kind, m.Time = regie.Sender(sender), regie.AuthorKind(author), fromMicros(at)
@@ -271,8 +196,9 @@ const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.
 
 func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regie.Call, error) {
 	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
-			c.signature, c.definition, c.arguments, c.executed, c.ask, c.state, c.code, c.intent, c.result, c.error, c.result_blob, c.duplicate_of, c.attempts,
-			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at, c.resolved_as, c.resolved_by, c.resolve_note, c.resolved_at
+			c.signature, c.definition, c.arguments, c.executed, c.ask, c.state, c.code, c.intent, c.result, c.error, c.result_blob,
+			coalesce((SELECT size FROM blobs WHERE hash = c.result_blob AND data IS NULL AND in_file = 0), 0), c.duplicate_of, c.attempts,
+			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at, c.resolved_as, c.resolved_by, c.resolve_note, c.resolved_at, c.copy_of
 		`+from, args...)
 	if err != nil {
 		return nil, err
@@ -296,8 +222,8 @@ func scanCall(row scanner) (regie.Call, error) {
 	var proposed int64
 	var started, settled, resolved sql.NullInt64
 	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
-		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.DuplicateOf, &c.Attempts,
-		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved)
+		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.ResultLost, &c.DuplicateOf, &c.Attempts,
+		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved, &c.CopyOf)
 	if err != nil {
 		return c, err
 	}
@@ -324,19 +250,24 @@ func scanCall(row scanner) (regie.Call, error) {
 
 // Thread returns a session's messages after a sequence number, in order, with the calls that they own (spec 2.3).
 func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
-	thread := store.Thread{Calls: map[regie.ID][]regie.Call{}}
-	err := s.snapshot(ctx, func(q querier) error {
-		var err error
-		if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq", session, after); err != nil {
-			return err
-		}
-		calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal", session, after)
-		for _, call := range calls {
-			thread.Calls[call.MessageID] = append(thread.Calls[call.MessageID], call)
-		}
+	var thread store.Thread
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		thread, err = readThread(ctx, q, session, after)
 		return err
 	})
 	return thread, explain(err, FileName)
+}
+
+func readThread(ctx context.Context, q querier, session regie.ID, after int64) (thread store.Thread, err error) {
+	thread.Calls = map[regie.ID][]regie.Call{}
+	if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq", session, after); err != nil {
+		return thread, err
+	}
+	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal", session, after)
+	for _, call := range calls {
+		thread.Calls[call.MessageID] = append(thread.Calls[call.MessageID], call)
+	}
+	return thread, err
 }
 
 // Events returns up to limit events of a session's log after a sequence number (spec 10.2).

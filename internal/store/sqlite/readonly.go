@@ -19,12 +19,16 @@ var errReadOnly = regie.Errorf(regie.CodeReadOnly, "the store was opened for rea
 // directory, no database and no key, and migrates nothing; SQLite keeps its -wal and -shm beside the file and makes them where they
 // are missing. Transitions return CodeReadOnly. Only Verify needs the audit key.
 //
-// It returns CodeNotFound where there is no database, CodeConflict for an older schema, CodeNewerSchema for a newer one, CodeCorrupt,
-// CodeNoPermission, and CodeReadOnly where -wal and -shm are missing and the directory does not let SQLite make them.
+// It returns CodeNotFound where there is no database, CodeConflict for an older schema, CodeNewerSchema for a newer one, CodeCorrupt, also
+// where only the audit key of a database is left, CodeNoPermission, and CodeReadOnly where -wal and -shm are missing and the directory does
+// not let SQLite make them.
 func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	path := filepath.Join(dir, FileName)
 	f, err := os.Open(path) // asked here, because SQLite has one answer for all that can be wrong with a file
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, auditKey)); err == nil { // which is made after the database
+			return nil, regie.Errorf(regie.CodeCorrupt, "there is an %s in %s and no %s: the database was taken away; put it back from a backup of the data directory", auditKey, dir, FileName)
+		}
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no database in %s: nothing has run there yet", dir)
 	}
 	if err == nil {

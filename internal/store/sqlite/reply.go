@@ -36,10 +36,11 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
+		t.hold(ByChain, fence.Chain)
 		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) || in.Ask != nil || in.Park, now); err != nil {
 			return err
 		}
-		if err := t.repliedExchange(fence, in.Exchange, in.Message.ID, now); err != nil {
+		if err := t.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
 			return err
 		}
 		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
@@ -48,7 +49,17 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{ask: in.Ask, park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance, closes: in.Results != nil}, &out, now)
+		if err := t.book(fence, spend(in.Exchange), now); err != nil {
+			return err
+		}
+		if err := t.cache(fence, &in, now); err != nil {
+			return err
+		}
+		out.Seq = in.Message.Seq
+		return t.follow(fence, follows{
+			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
+			closes: in.Results != nil || in.Message.System != nil,
+		}, &out, now)
 	})
 	return out, err
 }
@@ -73,21 +84,31 @@ func starts(calls []regie.Call) bool {
 
 // spend is what an exchange's usage adds to its round's totals.
 func spend(e regie.Exchange) totals {
-	return totals{tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Cost, released: e.Money.Reserved}
+	return totals{tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(), released: e.Money.Reserved, unknown: !e.Money.Known}
 }
 
-func (t *tx) repliedExchange(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
+func (t *tx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
 	var cost any
 	if e.Money.Known {
 		cost = e.Money.Cost
 	}
-	return t.one(errNotOpen, `UPDATE exchanges SET state = 'REPLIED', first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
-			cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?, overrun_microusd = ?, stop_reason = ?,
-			first_byte_us = ?, model_us = ?, replied_at = ?
-		WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
-		e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
-		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), fence.RoundID, e.Number)
+	query, args := repliedExchange, make([]any, 0, 20)
+	if !e.Head.IsZero() { // apart from the rest, because it is the same for most exchanges of a round
+		query = repliedWithHead
+		args = append(args, e.Head)
+	}
+	return t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
+		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), null(e.Provider), null(e.Model),
+		fence.RoundID, e.Number)...)
 }
+
+const (
+	repliedColumns = `first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
+		cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?, overrun_microusd = ?, stop_reason = ?,
+		first_byte_us = ?, model_us = ?, replied_at = ?, provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`
+	repliedExchange = "UPDATE exchanges SET state = 'REPLIED', " + repliedColumns
+	repliedWithHead = "UPDATE exchanges SET state = 'REPLIED', head = ?, " + repliedColumns
+)
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
@@ -103,17 +124,25 @@ func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
 		if c.State.Settled() {
 			settled = now.UnixMicro()
 		}
-		if _, err := t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-				signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, proposed_at,
+		if err := t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+				signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, duration_us, proposed_at,
 				started_at, settled_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID), string(c.Kind), string(c.Class),
 			c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun), null(string(c.Intent)), result(c), problem,
-			c.ResultBlob, c.DuplicateOf, c.Attempts, now.UnixMicro(), micros(c.StartedAt), settled); err != nil {
+			c.ResultBlob, c.DuplicateOf, c.Attempts, duration(c), now.UnixMicro(), micros(c.StartedAt), settled); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// duration is how long a settled call took; there is none of a call that did not run.
+func duration(c *regie.Call) any {
+	if c.Attempts == 0 || !c.State.Settled() {
+		return nil
+	}
+	return c.DurationUS
 }
 
 // result is what a settled call holds for the model; an empty text is a result too.

@@ -16,6 +16,7 @@ import (
 func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByCall, id)
 		c := regie.Call{ID: id, State: regie.CallFailed, Error: &regie.CallError{Code: regie.CodeOutcomeUnknown}}
 		if as == regie.ResolvedHappened {
 			c.State = regie.CallSucceeded
@@ -24,7 +25,7 @@ func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedA
 		var state string
 		var before, earlier sql.NullString
 		err := t.row(`SELECT s.id, s.n, c.round_id, c.exchange, c.tool, c.state, c.resolved_as, c.resolved_by FROM calls c
-			JOIN sessions s ON s.n = c.session WHERE c.id = ?`, id).
+			JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.deleted_at IS NULL`, id).
 			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool, &state, &before, &earlier)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):

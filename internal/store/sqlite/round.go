@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -11,16 +12,20 @@ import (
 )
 
 // Claim makes holder the one holder of a running round: the session's epoch rises, so that an earlier holder can no longer write
-// (invariant 8). It returns the round as it stands. It counts as a resume.
+// (invariant 8). It returns the round as it stands. It counts as a resume where the holder before was another one that did not let go: a
+// holder that the database went away from, and that takes its own round up again, has not died in it (spec 5.3). Of a session whose log
+// somebody holds for more than a second it returns CodeDatabaseLocked: who claims many rounds goes on with the next one.
 func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
-	var held bool
+	var before sql.NullString
 	err := s.writer.do(ctx, func(t *tx) error {
 		fence = store.Fence{RoundID: round}
+		t.hurry()
+		t.hold(ByRound, round)
 		var state string
 		var paused sql.NullInt64
-		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.paused_at, s.lease_holder IS NOT NULL FROM rounds r JOIN sessions s ON s.n = r.session
-			WHERE r.id = ?`, round).Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &paused, &held)
+		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.paused_at, s.lease_holder FROM rounds r JOIN sessions s ON s.n = r.session
+			WHERE r.id = ?`, round).Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &paused, &before)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -31,20 +36,35 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		case paused.Valid:
 			return regie.Errorf(regie.CodeConflict, "the session is paused: resume it first")
 		}
+		if err := t.mayClaim(fence.Chain, holder); err != nil {
+			return err
+		}
 		fence.Epoch++
-		if _, err := t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch, holder, fence.Chain); err != nil {
+		if err := t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch, holder, fence.Chain); err != nil {
 			return err
 		}
 		// Who released the round handed it over in good order; who did not may have been killed by something in it (spec 5.3).
-		_, err = t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch, flag(held), round)
-		return err
+		if err = t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch, flag(before.Valid && before.String != holder), round); err != nil {
+			return err
+		}
+		return t.windUp(round, time.Now())
 	})
 	if err != nil {
 		return store.Claimed{}, err
 	}
 	claimed, err := s.load(ctx, fence)
-	claimed.Resumed = held
+	claimed.Resumed = before.Valid
 	return claimed, err
+}
+
+// windUp lets a round's clock run on from its last stored step: while it waited, was paused, or its holder was dead, it stood.
+func (t *tx) windUp(round regie.ID, now time.Time) error {
+	err := t.exec(`UPDATE rounds SET deadline = deadline + max(0, ? - (SELECT max(e.opened_at, coalesce(e.replied_at, 0),
+				coalesce((SELECT max(w.created_at) FROM waits w WHERE w.round_id = rounds.id), 0),
+				coalesce((SELECT max(c.settled_at) FROM calls c WHERE c.message_id = e.reply_id AND c.attempts > 0), 0))
+			FROM exchanges e WHERE e.round_id = rounds.id AND e.number = rounds.exchange))
+		WHERE id = ? AND deadline IS NOT NULL`, now.UnixMicro(), round)
+	return err
 }
 
 // FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends the round (decision 28).
@@ -54,8 +74,23 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 	if in.Message != nil {
 		b.message(in.Message)
 	}
-	if in.Retry != nil {
-		b.add(regie.EventStreamReset, resetEvent{RoundID: fence.RoundID, Exchange: in.Attempt.Exchange, Attempt: in.Attempt.Number, Code: in.Attempt.Code})
+	parks := !in.WaitUntil.IsZero() || in.Pause
+	unseen := in.Attempt.Purpose == regie.PurposeSummary || in.Attempt.Code == regie.CodeContextTooLarge && in.Attempt.Partial == "" // spec 3.4: nobody notices
+	// What follows tells it all, where nobody has seen anything of it.
+	quiet := parks || in.Fallback != nil
+	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
+		b.add(regie.EventStreamReset, resetEvent{
+			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange, Attempt: in.Attempt.Number, Code: in.Attempt.Code, WaitMS: in.Delay.Milliseconds(),
+		})
+	}
+	if in.Fallback != nil {
+		b.add(regie.EventFallback, in.Fallback)
+	}
+	if in.Notice != nil {
+		b.add(regie.EventNotice, in.Notice)
+	}
+	if in.Pause {
+		b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
 	}
 	if in.Advance != nil {
 		b.end(in.Advance.End)
@@ -63,17 +98,19 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 	if b.err != nil {
 		return store.Outcome{}, b.err
 	}
-	parks := !in.WaitUntil.IsZero()
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
+		t.hold(ByChain, fence.Chain)
+		money := in.Attempt.Money
+		add := totals{tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Booked(), released: money.Reserved, unknown: !money.Known}
 		if in.Advance != nil {
-			money := in.Attempt.Money
-			add := totals{tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Cost, released: money.Reserved}
 			if err := t.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now); err != nil {
 				return err
 			}
 		} else if err := t.mayWrite(fence, parks); err != nil {
+			return err
+		} else if err := t.addUp(fence, add, in.Retry.Reserved); err != nil { // an attempt that was cut counts towards limits too
 			return err
 		}
 		if err := t.keepAttempt(fence, in, now); err != nil {
@@ -82,14 +119,62 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		if err := b.store(t); err != nil {
 			return err
 		}
+		if err := t.book(fence, add, now); err != nil {
+			return err
+		}
 		if parks {
-			if err := t.wait(fence, regie.NewID(), regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
+			if err := t.waitNetwork(fence, in, now); err != nil {
 				return err
 			}
 		}
-		return t.follow(fence, follows{advance: in.Advance, park: parks}, &out, now)
+		return t.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, &out, now)
 	})
 	return out, err
+}
+
+// waitNetwork stores that a round waits for the network. What comes true at the deadline, the next attempt, is part of what is known of
+// the outage. A paused session waits without a deadline: it goes on when somebody resumes it.
+func (t *tx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) error {
+	id := regie.NewID()
+	if err := t.wait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
+		return err
+	}
+	if in.Outage != nil {
+		outage, err := json.Marshal(in.Outage)
+		if err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE waits SET fallback = ? WHERE id = ?", string(outage), id); err != nil {
+			return err
+		}
+	}
+	if !in.Pause {
+		return nil
+	}
+	if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
+		return err
+	}
+	err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), fence.Chain)
+	return err
+}
+
+// lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by hand ended the one before.
+func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (*regie.Outage, error) {
+	var state string
+	var stored sql.NullString
+	err := q.QueryRowContext(ctx, "SELECT state, fallback FROM waits WHERE round_id = ? AND kind = 'NETWORK' ORDER BY created_at DESC, id DESC LIMIT 1", round).
+		Scan(&state, &stored)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (!stored.Valid || state == string(regie.WaitResolved)) {
+		return nil, nil
+	}
+	var outage regie.Outage
+	if err == nil {
+		err = json.Unmarshal([]byte(stored.String), &outage)
+	}
+	if err != nil || outage.Exchange != exchange {
+		return nil, err
+	}
+	return &outage, nil
 }
 
 // resetEvent is the body of stream_reset: what had streamed is void, another attempt begins.
@@ -98,6 +183,7 @@ type resetEvent struct {
 	Exchange int        `json:"exchange"`
 	Attempt  int        `json:"attempt"` // the one that failed
 	Code     regie.Code `json:"code"`
+	WaitMS   int64      `json:"wait_ms,omitempty"` // until the next one
 }
 
 func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) error {
@@ -107,19 +193,23 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 		cost = a.Money.Cost
 	}
 	if err := t.one(errNotOpen, `INSERT INTO attempts (round_id, exchange, number, provider, model, code, error, partial, input_tokens, output_tokens,
-			cache_write_tokens, cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, model_us)
-		SELECT round_id, number, attempt, provider, model, ?, ?, ?, ?, ?, ?, ?, ?, reserved_microusd, ?, ?, opened_at, ?, ?
+			cache_write_tokens, cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, model_us,
+			first_seq, last_seq, request, head, purpose)
+		SELECT round_id, number, attempt, provider, model, ?, ?, ?, ?, ?, ?, ?, ?, reserved_microusd, ?, ?, opened_at, ?, ?,
+			nullif(?, 0), nullif(?, 0), ?, ?, purpose
 		FROM exchanges WHERE round_id = ? AND number = ? AND attempt = ? AND state = 'OPEN'`,
 		string(a.Code), a.Error, a.Partial, a.Usage.Input, a.Usage.Output, a.Usage.CacheCreation, a.Usage.CacheRead, a.Usage.Reasoning,
-		cost, a.Money.Overrun, now.UnixMicro(), a.ModelUS, fence.RoundID, a.Exchange, a.Number); err != nil {
+		cost, a.Money.Overrun, now.UnixMicro(), a.ModelUS, a.FirstSeq, a.LastSeq, a.Request, a.Head,
+		fence.RoundID, a.Exchange, a.Number); err != nil {
 		return err
 	}
 	if in.Retry != nil {
-		return t.one(errNotOpen, `UPDATE exchanges SET attempt = attempt + 1, reserved_microusd = ?, opened_at = ?
-			WHERE round_id = ? AND number = ? AND state = 'OPEN'`, in.Retry.Reserved, now.UnixMicro(), fence.RoundID, a.Exchange)
+		return t.one(errNotOpen, `UPDATE exchanges SET attempt = attempt + 1, reserved_microusd = ?, opened_at = ?,
+			provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
+			in.Retry.Reserved, now.UnixMicro(), null(in.Retry.Provider), null(in.Retry.Model), fence.RoundID, a.Exchange)
 	}
-	return t.one(errNotOpen, "UPDATE exchanges SET state = 'FAILED', error = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
-		a.Error, fence.RoundID, a.Exchange)
+	return t.one(errNotOpen, `UPDATE exchanges SET state = 'FAILED', error = ?, first_seq = nullif(?, 0), last_seq = nullif(?, 0), request = ?
+		WHERE round_id = ? AND number = ? AND state = 'OPEN'`, a.Error, a.FirstSeq, a.LastSeq, a.Request, fence.RoundID, a.Exchange)
 }
 
 // RequestStop stores a stopping word; it is durable when this returns (decision 6). It is idempotent: a round that has ended, or
@@ -131,6 +221,7 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 		return regie.ID{}, err
 	}
 	err = s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByRound, round)
 		var chain int64
 		var state string
 		var earlier sql.NullString
@@ -144,35 +235,47 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 		case state == "ENDED", !word.Stronger(regie.StopRequest(earlier.String)):
 			return nil
 		}
-		if _, err := t.exec("UPDATE rounds SET stop_request = ? WHERE id = ?", string(word), round); err != nil {
+		if err := t.exec("UPDATE rounds SET stop_request = ? WHERE id = ?", string(word), round); err != nil {
 			return err
 		}
 		if _, err := t.appendEvents(session, chain, now, []logEvent{asked}); err != nil {
 			return err
 		}
 		if word == regie.StopPause {
-			if _, err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain); err != nil {
+			if err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain); err != nil {
 				return err
 			}
 			return t.derive(session, chain, now)
 		}
 		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a holder.
-		if _, err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
+		if err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
 			return err
 		}
 		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered", now); err != nil {
 			return err
 		}
+		if word == regie.StopStop { // what waited for the round's end is given back at once, so that whoever stops it can be told
+			waiting, err := t.pendingOf(chain, false)
+			if err == nil {
+				err = t.giveBack(store.Fence{SessionID: session, RoundID: round, Chain: chain}, waiting, now)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		t.needsHolder(round, headStart)
 		_, err = t.wake(session, chain, round, now)
 		return err
 	})
 	return session, err
 }
 
-// Resume takes a pause back; the round can be claimed again (decision 6). Resuming what is not paused changes nothing.
+// Resume takes a pause back; the round can be claimed again (decision 6). One that waits for the network, or for a tool's server, does not
+// any longer: who resumes it wants it tried now. Resuming what neither is paused nor waits for that changes nothing.
 func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByRound, round)
 		var chain int64
 		var session regie.ID
 		var paused sql.NullInt64
@@ -180,35 +283,55 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
-		case err != nil || !paused.Valid:
+		case err != nil:
 			return err
 		}
-		if _, err := t.exec("UPDATE rounds SET stop_request = NULL WHERE id = ? AND stop_request = 'PAUSE'", round); err != nil {
+		tried, err := t.count(`UPDATE waits SET state = 'RESOLVED', resolution = 'tried at once', resolved_at = ?
+			WHERE round_id = ? AND kind = 'NETWORK' AND state = 'OPEN'`, now.UnixMicro(), round)
+		if err != nil || tried == 0 && !paused.Valid {
 			return err
 		}
-		if _, err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
-			return err
+		if paused.Valid {
+			if err := t.exec("UPDATE rounds SET stop_request = NULL WHERE id = ? AND stop_request = 'PAUSE' AND state <> 'ENDED'", round); err != nil {
+				return err
+			}
+			if err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
+				return err
+			}
 		}
-		return t.derive(session, chain, now)
+		if tried == 0 {
+			t.needsHolder(round, headStart)
+			return t.derive(session, chain, now)
+		}
+		_, err = t.wake(session, chain, round, now)
+		return err
 	})
 }
 
-// Release gives a round back without ending it: its holder shuts down or has obeyed a pause. Another may claim it.
+// Release gives a round back without ending it: its holder shuts down or has obeyed a pause. Another may claim it. What is reserved for a
+// model call that was not sent is given back too: whoever makes the call reserves anew.
 func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByChain, fence.Chain)
 		if err := t.mayWrite(fence, false); err != nil {
 			return err
 		}
-		_, err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", fence.Chain, fence.Epoch)
+		t.needsHolder(fence.RoundID, 0)
+		if err := t.unreserve(fence.RoundID); err != nil {
+			return err
+		}
+		err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", fence.Chain, fence.Epoch)
 		return err
 	})
 }
 
 // Orphans returns the running rounds that are not paused, oldest first. At the start of an engine each of them is an orphan:
 // the engine lock says that no other holder lives (decisions 1 and 25).
-func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) {
+func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
+
+func (s *Store) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
-		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL ORDER BY r.started_at, r.id`)
+		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL`+and+` ORDER BY r.started_at, r.id`, args...)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}

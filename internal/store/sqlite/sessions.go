@@ -21,7 +21,7 @@ func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		_, err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID, name, user.CreatedAt.UnixMicro())
+		err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID, name, user.CreatedAt.UnixMicro())
 		return err
 	})
 	return user, err
@@ -40,11 +40,11 @@ func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID, workspace r
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if _, err = t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
+		if err = t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
 			workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro()); err != nil {
 			return err
 		}
-		_, err = t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
+		err = t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
 		return err
 	})
 	return workspace, err
@@ -93,41 +93,60 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 	if epoch > 0 {
 		state = regie.SessionActive
 	}
-	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
-	var there bool
-	if err := t.row("SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)", session.ID).
-		Scan(&there, &chain); err != nil || there {
+	if made, chain, err = t.insertChain(session.ID, at); err != nil || !made {
 		return false, 0, err
 	}
-	mac := t.w.genesis(session.ID)
-	if _, err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain, session.ID, mac[:], at.UnixMicro()); err != nil {
-		return false, 0, err
-	}
-	t.heads[chain] = head{mac: mac}
-	_, err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at)
+	err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
 		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch, null(holder), at.UnixMicro())
 	return err == nil, chain, err
 }
 
+// insertChain begins a session's log, unless it is there, and reports whether it did.
+func (t *tx) insertChain(session regie.ID, at time.Time) (made bool, chain int64, err error) {
+	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
+	var there bool
+	if err := t.row("SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)", session).
+		Scan(&there, &chain); err != nil || there {
+		return false, 0, err
+	}
+	mac := t.w.genesis(session)
+	if err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain, session, mac[:], at.UnixMicro()); err != nil {
+		return false, 0, err
+	}
+	t.heads[chain] = head{mac: mac}
+	return true, chain, nil
+}
+
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
 func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 	hash := regie.HashOf(data)
-	var there int
-	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&there); err != nil {
+	there, err := s.hasBlob(ctx, hash)
+	if err != nil || there {
 		return hash, explain(err, FileName)
-	}
-	if there == 1 {
-		return hash, nil
 	}
 	if data == nil {
 		data = []byte{}
 	}
 	return hash, s.writer.do(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE data IS NULL`, hash, len(data), data, time.Now().UnixMicro())
-		return err
+		if s.other != nil {
+			return t.exec(putNoted, hash, len(data), data, time.Now().UnixMicro())
+		}
+		return t.exec(`INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE blobs.data IS NULL`, hash, len(data), data, time.Now().UnixMicro())
 	})
+}
+
+// hasBlob reports whether content is stored, and notes that somebody is about to name it.
+func (s *Store) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err error) {
+	if s.other != nil {
+		return s.noteBlob(ctx, hash, time.Now())
+	}
+	s.blobs.Lock()
+	defer s.blobs.Unlock()
+	s.blobs.note(hash, time.Now())
+	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL)", hash).Scan(&there)
+	return there, err
 }
 
 // Blob returns stored content, or CodeNotFound.
@@ -143,6 +162,7 @@ func (s *Store) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).
 func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, mark.SessionID)
 		var chain, last int64
 		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?", mark.SessionID).Scan(&chain, &last)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -154,8 +174,8 @@ func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 		if mark.Seq > last {
 			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last, mark.Seq)
 		}
-		_, err = t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
-			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)
+		err = t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
+			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)
 		return err
 	})
 }

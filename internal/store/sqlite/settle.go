@@ -29,6 +29,9 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 	if in.Message != nil {
 		b.message(in.Message)
 	}
+	if in.Post != nil {
+		b.message(in.Post)
+	}
 	if in.Advance != nil {
 		b.end(in.Advance.End)
 	}
@@ -38,6 +41,7 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
+		t.hold(ByChain, fence.Chain)
 		if err := t.fenced(fence, in, now); err != nil {
 			return err
 		}
@@ -55,7 +59,7 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{ask: in.Ask, park: in.Park, exchange: in.Exchange, advance: in.Advance, closes: in.Message != nil}, &out, now)
+		return t.follow(fence, follows{ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange, advance: in.Advance, closes: in.Message != nil}, &out, now)
 	})
 	return out, err
 }
@@ -84,36 +88,60 @@ func (t *tx) settleCall(c *regie.Call, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if c.ResultLost > 0 { // the hash and the size of what could not be stored remain
+		if err := t.exec("INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, NULL, ?) ON CONFLICT (hash) DO NOTHING",
+			c.ResultBlob, c.ResultLost, now.UnixMicro()); err != nil {
+			return err
+		}
+	}
 	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
 			executed = coalesce(?, executed)
 		WHERE id = ? AND settled_at IS NULL`,
 		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts, now.UnixMicro(), null(string(c.Executed)), c.ID)
 }
 
-// totals is what a transition adds to its round's sums.
-type totals struct{ tokens, cost, released int64 }
+// totals is what a transition adds to its round's sums, and what of its reservation it gives back.
+type totals struct {
+	tokens, cost, released int64
+	unknown                bool // a call of which nobody knows what it cost
+}
+
+// money reports whether anything of it concerns money.
+func (a totals) money() bool { return a.cost != 0 || a.released != 0 }
 
 // advance moves the round; it is the first statement of its transition, so that a refused one has written nothing.
 // starts says that the transition also starts a call.
 func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool, now time.Time) error {
+	fence = t.unfenced(fence)
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
 	}
 	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing (decision 6).
 	query, args := advanceRound, make([]any, 0, 20)
-	if to.End != nil { // apart from the rest, because the state is indexed and each change of it costs
+	paid := add.money() || reserved != 0
+	switch { // apart from the rest, because the state and what is reserved are indexed and each change of them costs
+	case to.End != nil && paid:
+		query = endPaidRound
+	case to.End != nil:
 		query = endRound
+	case paid:
+		query = advancePaidRound
+	}
+	if to.End != nil {
 		args = append(args, string(to.End.Reason), to.End.Note, now.UnixMicro())
 	}
+	if paid {
+		args = append(args, add.cost, add.released, reserved)
+	}
 	args = append(args, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries, to.Counters.Retries, to.Counters.FormatErrors,
-		to.Counters.Resumes, add.tokens, add.cost, add.released, reserved, fence.RoundID, fence.Epoch)
+		to.Counters.Resumes, add.tokens, fence.RoundID, fence.Epoch)
 	if to.End == nil {
 		args = append(args, flag(starts))
 	} else {
 		args = append(args, flag(to.End.Reason == regie.EndStopped), flag(to.End.Reason == regie.EndInterrupted))
 	}
-	changed, err := t.exec(query, args...)
+	changed, err := t.count(query, args...)
 	if err == nil && changed != 1 {
 		err = t.mayWrite(fence, true)
 		if err == nil {
@@ -124,15 +152,23 @@ func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add tot
 }
 
 const (
-	countRound = `phase = ?, exchange = ?, total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?,
-		spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ? AND epoch = ? AND state = 'RUNNING'`
-	advanceRound = "UPDATE rounds SET " + countRound + " AND (stop_request IS NULL OR (stop_request = 'PAUSE' AND NOT ?))"
-	endRound     = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, " + countRound +
-		" AND (stop_request IS NULL OR stop_request = 'PAUSE' OR ? OR (stop_request = 'INTERRUPT' AND ?))"
+	countRound = `phase = ?, exchange = ?, total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?
+		WHERE id = ? AND epoch = ? AND state = 'RUNNING'`
+	payRound         = "spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?), "
+	ifGoesOn         = " AND (stop_request IS NULL OR (stop_request = 'PAUSE' AND NOT ?))"
+	ifEnds           = " AND (stop_request IS NULL OR stop_request = 'PAUSE' OR ? OR (stop_request = 'INTERRUPT' AND ?))"
+	finishRound      = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, "
+	advanceRound     = "UPDATE rounds SET " + countRound + ifGoesOn
+	advancePaidRound = "UPDATE rounds SET " + payRound + countRound + ifGoesOn
+	endRound         = finishRound + countRound + ifEnds
+	endPaidRound     = finishRound + payRound + countRound + ifEnds
 )
+
+var errStale = regie.Errorf(regie.CodeStale, "another process has taken this session over")
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any stopping word.
 func (t *tx) mayWrite(fence store.Fence, starts bool) error {
+	fence = t.unfenced(fence)
 	var epoch int64
 	var state string
 	var stop sql.NullString
@@ -143,7 +179,7 @@ func (t *tx) mayWrite(fence store.Fence, starts bool) error {
 	case err != nil:
 		return err
 	case epoch != fence.Epoch:
-		return regie.Errorf(regie.CodeStale, "another process has taken this session over")
+		return errStale
 	case state != "RUNNING":
 		return regie.Errorf(regie.CodeConflict, "the round is not running, it is %s", state)
 	case stop.Valid && (starts || regie.StopRequest(stop.String) != regie.StopPause):
@@ -158,6 +194,7 @@ func starting(in store.Settle) bool { return in.Start != nil || in.Ask != nil ||
 // follows is what comes after the results of a transition.
 type follows struct {
 	ask      *store.Asked
+	approval int64 // the place in the log where the approval is asked
 	park     bool
 	exchange int
 	advance  *store.Advance
@@ -166,7 +203,7 @@ type follows struct {
 
 // follow puts questions to people, parks the round, opens the next exchange or frees the session, and admits what waited for that.
 func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
-	if err := t.ask(fence, to.exchange, to.ask, now); err != nil {
+	if err := t.ask(fence, to, now); err != nil {
 		return err
 	}
 	if to.park {
@@ -190,7 +227,16 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 			return err
 		}
 	}
-	return t.openExchange(fence.RoundID, *to.advance.Open, now)
+	open := *to.advance.Open
+	if open.Wants != nil {
+		granted, err := t.reserve(fence, *open.Wants, now)
+		if err != nil {
+			return err
+		}
+		open.Reserved = granted.Reserved
+	}
+	out.Reserved = open.Reserved
+	return t.openExchange(fence.RoundID, open, now)
 }
 
 // closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the same transition.

@@ -33,6 +33,9 @@ type Config struct {
 	Notify func(session regie.ID, seq int64)
 	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
 	BusyTimeout int
+	// Gate is asked before each transition, and told after its commit whether it wrote anything; its error is what the caller gets,
+	// whatever was committed. It is for harnesses that end a process at such a moment, in which nothing may go on; nil lets all pass.
+	Gate func(committed, wrote bool) error
 	// MaxPages bounds the file, in pages of 4 KiB; zero leaves it to the disk.
 	MaxPages int
 }
@@ -43,6 +46,9 @@ type Store struct {
 	read   reader
 	writer *writer // nil in a store that was opened for reading only
 	rules  ruleCache
+	blobs  putBlobs
+	other  Backend // nil for SQLite
+	schema int64   // as BackendConfig has it
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
@@ -86,6 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
+	w.gate = cfg.Gate
 	read, err := newReader(path, "rwc", cfg.BusyTimeout)
 	if err != nil {
 		return nil, errors.Join(explain(err, path), w.close())
@@ -106,6 +113,9 @@ func newReader(path, mode string, busy int) (reader, error) {
 
 // Close waits for the transitions under way and closes the file.
 func (s *Store) Close() error {
+	if s.other != nil {
+		return s.closeOther()
+	}
 	if s.writer == nil {
 		return s.read.db.Close()
 	}
@@ -115,6 +125,9 @@ func (s *Store) Close() error {
 // QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It reads the whole database:
 // decision 31 has it run in the background.
 func (s *Store) QuickCheck(ctx context.Context) error {
+	if s.other != nil {
+		return s.other.Check(ctx)
+	}
 	var verdict string
 	if err := s.read.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return explain(err, FileName)

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -26,4 +27,12 @@ func open(t *testing.T, dir string) *sqlite.Store {
 		}
 	})
 	return s
+}
+
+// TestStandingUsesTheIndex: whether a question is open does not cost a look at each round of the session.
+func TestStandingUsesTheIndex(t *testing.T) {
+	plan, err := open(t, t.TempDir()).PlanOfStanding(t.Context())
+	if err != nil || !strings.Contains(plan, "rounds_one_open") {
+		t.Errorf("%v: %s", err, plan)
+	}
 }

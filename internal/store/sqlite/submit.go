@@ -43,6 +43,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 	var out store.Accepted
 	err = s.writer.do(ctx, func(t *tx) error {
 		out = store.Accepted{Message: message, RoundID: round.ID}
+		t.hold(ByOwner, in.SessionID)
 		found, err := t.earlier(in.SessionID, message, &out)
 		if found || err != nil {
 			return err
@@ -58,6 +59,9 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		// The round is stored before the events: its unique index refuses a second open round.
 		if err := t.insertRound(chain, epoch, in, out.Created, string(limits), now); err != nil {
 			return err
+		}
+		if in.Holder == "" {
+			t.needsHolder(round.ID, 0)
 		}
 		if out.Created {
 			events = append([]logEvent{create.event}, events...)
@@ -121,12 +125,16 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		}
 	}
 	var state, kind string
-	err = t.row("SELECT n, epoch, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &epoch, &state, &kind)
+	var undoing bool
+	err = t.row(`SELECT n, epoch, state, type, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED') FROM sessions
+		WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&chain, &epoch, &state, &kind, &undoing)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, 0, notFound("session", in.SessionID)
 	case err != nil:
 		return 0, 0, err
+	case undoing:
+		return 0, 0, errUndoing
 	case regie.SessionType(kind) == regie.SessionSeed:
 		return 0, 0, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
 	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
@@ -136,7 +144,7 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		return epoch, chain, nil
 	}
 	epoch++
-	_, err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), chain)
+	err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), chain)
 	return epoch, chain, err
 }
 
@@ -147,21 +155,37 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, li
 			return err
 		}
 	}
-	if _, err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
-			policy, trigger_message_id, level1, level2, reserved_microusd, started_at)
-		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin, round.Provider, round.Model,
-		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, in.Reserved, now.UnixMicro()); err != nil {
+	dialect := round.Dialect
+	if dialect == "" {
+		dialect = regie.DialectNative
+	}
+	if err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
+			dialect, policy, trigger_message_id, level1, level2, deadline, reserved_microusd, started_at)
+		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin, round.Provider, round.Model, string(dialect),
+		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, micros(round.Limits.Deadline(now)), in.Reserved, now.UnixMicro()); err != nil {
 		return err
+	}
+	if number > 1 {
+		if err := t.inherit(chain, round.ID, number-1); err != nil {
+			return err
+		}
 	}
 	return t.openExchange(round.ID, store.Open{Number: 1, Reason: regie.ExchangeStart, Reserved: in.Reserved}, now)
 }
 
-// openExchange stores the intent of a model call; provider and model are the round's.
+// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session (decision 2).
+func (t *tx) inherit(chain int64, round regie.ID, before int) error {
+	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
+		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION'`, round, chain, before)
+	return err
+}
+
+// openExchange stores the intent of a model call; provider and model are the round's where it does not say others.
 func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error {
-	_, err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
-		VALUES (?, ?, ?, 'OPEN', (SELECT provider FROM rounds WHERE id = ?), (SELECT model FROM rounds WHERE id = ?), ?, ?)`,
-		round, open.Number, string(open.Reason), round, round, open.Reserved, now.UnixMicro())
+	err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
+		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
+		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round, open.Reserved, now.UnixMicro())
 	return err
 }
 
@@ -176,14 +200,14 @@ func (t *tx) insertMessage(chain int64, m *regie.Message) error {
 	if m.System != nil {
 		systemType = string(m.System.Type)
 	}
-	if _, err = t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
-		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded)); err != nil {
+	if err = t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded, superseded)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
+		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded), flag(m.Superseded)); err != nil {
 		return err
 	}
 	for i, segment := range m.Rich {
 		if a := segment.Attachment; a != nil {
-			if _, err := t.exec("INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
+			if err := t.exec("INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
 				m.ID, i, a.Blob, a.MediaType, a.Name, a.Size); err != nil {
 				return err
 			}
@@ -198,7 +222,7 @@ type roundEvent struct {
 	State   regie.RoundState  `json:"state"`
 	Reason  regie.Reason      `json:"reason,omitempty"`
 	End     regie.RoundEnd    `json:"end_reason,omitempty"`
-	Note    string            `json:"end_note,omitempty"`
+	Note    regie.Sentence    `json:"end_note,omitzero"`
 	Stop    regie.StopRequest `json:"stop_request,omitempty"`
 	TraceID string            `json:"trace_id,omitempty"`
 	// Session is the state that the session takes with this.

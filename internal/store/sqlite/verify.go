@@ -6,49 +6,108 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Verify walks a session's log and checks that it is gapless, that each row follows from the one before under the audit key,
-// that each body has its hash, and that the call rows are those that the log speaks of (decision 15). It returns CodeChainBroken
-// naming the first altered row. Erased bodies are counted, they are no fault.
-func (s *Store) Verify(ctx context.Context, session regie.ID) (store.VerifyReport, error) {
-	report := store.VerifyReport{SessionID: session}
+// Verify walks the log of a session or of a workspace and checks that it is gapless, that each row follows from the one before under
+// the audit key, that each body has its hash, and that the rows which the log speaks of are what it says: of a session its calls,
+// messages, approvals with every decision, questions, and undos with every file; of a workspace its rules (decision 15). It returns CodeChainBroken naming the
+// first altered row. Erased bodies are counted, they are no fault.
+func (s *Store) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
+	report := store.VerifyReport{OwnerID: owner}
 	var recorded sql.NullString
 	if err := s.read.QueryRowContext(ctx, "SELECT "+recordedHash).Scan(&recorded); err != nil {
 		return report, explain(err, FileName)
 	}
-	key, err := rightAuditKey(s.dir, recorded.String)
+	key, err := s.auditKey(recorded.String)
 	if err != nil {
 		return report, err
 	}
-	err = s.snapshot(ctx, func(q querier) error { return verifyChain(ctx, q, key, &report) })
+	err = s.once(ctx, func(ctx context.Context, q querier) error { return verifyChain(ctx, q, key, &report) })
 	return report, explain(err, FileName)
 }
 
+// VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the report counts them together.
+func (s *Store) VerifyRules(ctx context.Context, root string) (store.VerifyReport, error) {
+	var all store.VerifyReport
+	workspaces, err := s.workspacesAt(ctx, root)
+	if err != nil {
+		return all, explain(err, FileName)
+	}
+	for _, id := range workspaces {
+		report, err := s.Verify(ctx, id)
+		if err != nil {
+			return all, err
+		}
+		all.Events, all.Erased = all.Events+report.Events, all.Erased+report.Erased
+		if len(workspaces) == 1 {
+			all = report
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) workspacesAt(ctx context.Context, root string) (out []regie.ID, err error) {
+	return readIDs(ctx, s.read, "SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
+}
+
+// verifyChain walks a log. A workspace has none before its first rule; then it has no rules either.
 func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
 	var chain, headSeq int64
 	var headMAC []byte
-	err := q.QueryRowContext(ctx, "SELECT n, head, mac FROM chains WHERE owner_id = ?", report.SessionID).Scan(&chain, &headSeq, &headMAC)
+	var kind string
+	said := newSpokenLog()
+	err := q.QueryRowContext(ctx, "SELECT n, kind, head, mac FROM chains WHERE owner_id = ?", report.OwnerID).Scan(&chain, &kind, &headSeq, &headMAC)
 	if errors.Is(err, sql.ErrNoRows) {
-		return notFound("session", report.SessionID)
+		var there bool
+		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?)", report.OwnerID).Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			return notFound("session", report.OwnerID)
+		}
+		return verifyRules(ctx, q, report, said)
 	}
 	if err != nil {
 		return err
 	}
 	w := &writer{mac: hmac.New(sha256.New, key)} // only for link and genesis
-	mac := w.genesis(report.SessionID)
-	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
-		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
+	mac, err := walk(ctx, q, w, chain, headSeq, report, said)
 	if err != nil {
 		return err
 	}
+	if report.Events != headSeq || !hmac.Equal(mac[:], headMAC) {
+		return broken("the log ends at row %d, its head says %d", report.Events, headSeq)
+	}
+	report.Head = hex.EncodeToString(mac[:])
+	checks := []func(context.Context, querier, *store.VerifyReport, *spokenLog) error{
+		verifyFork, verifyCalls, verifyMessages, verifyApprovals, verifyReviews, verifyWaits, verifyUndos,
+	}
+	if kind == "workspace" {
+		checks = checks[:0]
+		checks = append(checks, verifyRules)
+	}
+	for _, check := range checks {
+		if err := check(ctx, q, report, said); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk checks the rows of a log one after another and remembers what they say.
+func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, report *store.VerifyReport, said *spokenLog) (mac [32]byte, err error) {
+	mac = w.genesis(report.OwnerID)
+	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
+		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
+	if err != nil {
+		return mac, err
+	}
 	defer rows.Close()
-	said := map[regie.ID]*spoken{}
+	var gone []int64
 	for rows.Next() {
 		var seq, at int64
 		var kind string
@@ -56,103 +115,68 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		var stored []byte
 		var body sql.NullString
 		if err := rows.Scan(&seq, &kind, &at, &hash, &stored, &body); err != nil {
-			return err
+			return mac, err
 		}
 		if seq > headSeq {
-			return broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq, headSeq)
+			return mac, broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq, headSeq)
 		}
 		if seq != report.Events+1 {
-			return broken("row %d is missing", report.Events+1)
+			return mac, broken("row %d is missing", report.Events+1)
 		}
 		if mac = w.link(mac, seq, fromMicros(at), regie.EventType(kind), hash); !hmac.Equal(mac[:], stored) {
-			return broken("row %d was altered, or the audit key is another one", seq)
+			return mac, broken("row %d was altered, or the audit key is another one", seq)
 		}
 		if body.Valid && regie.HashOf([]byte(body.String)) != hash {
-			return broken("the body of row %d was altered", seq)
+			return mac, broken("the body of row %d was altered", seq)
 		}
 		if !body.Valid {
 			report.Erased++
-		} else if err := remember(said, regie.EventType(kind), []byte(body.String)); err != nil {
-			return broken("the body of row %d cannot be read", seq)
+			gone = append(gone, seq)
+		} else if err := said.remember(logRow{seq: seq, at: at, kind: regie.EventType(kind), body: []byte(body.String)}); err != nil {
+			return mac, broken("the body of row %d cannot be read", seq)
 		}
 		report.Events = seq
 	}
 	if err := rows.Err(); err != nil {
-		return err
+		return mac, err
 	}
-	if report.Events != headSeq || !hmac.Equal(mac[:], headMAC) {
-		return broken("the log ends at row %d, its head says %d", report.Events, headSeq)
+	for _, seq := range gone {
+		if !said.tellsErased(seq) {
+			return mac, broken("the body of row %d is gone, and no row says that it was erased", seq)
+		}
 	}
-	report.Head = hex.EncodeToString(mac[:])
-	return verifyCalls(ctx, q, report, said)
+	return mac, nil
 }
 
 func broken(format string, args ...any) error {
 	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v", regie.Errorf(regie.CodeChainBroken, format, args...))
 }
 
-// spoken is what the log says of a call.
-type spoken struct {
-	arguments regie.Hash
-	state     regie.CallState
-	code      regie.NotRunCode
-	result    regie.Hash
-	executed  regie.Hash // what a person's edit made of the arguments
-	intent    regie.Hash
-}
+// differs says which column of a row is not what the log says; "" for none.
+type differs struct{ column string }
 
-// remember notes what an event says of calls: what was proposed, and how it was settled.
-func remember(said map[regie.ID]*spoken, kind regie.EventType, body []byte) error {
-	switch kind {
-	case regie.EventMessage:
-		var m regie.Message
-		if err := json.Unmarshal(body, &m); err != nil {
-			return err
-		}
-		if m.AI == nil {
-			return nil
-		}
-		for _, part := range m.AI.Parts {
-			if part.Type == regie.PartCall {
-				said[part.CallID] = &spoken{arguments: part.Arguments, state: regie.CallProposed}
-			}
-		}
-	case regie.EventToolCall, regie.EventToolResult:
-		var event callEvent
-		if err := json.Unmarshal(body, &event); err != nil {
-			return err
-		}
-		call := said[event.CallID]
-		if call == nil { // its message was erased
-			call = &spoken{}
-			said[event.CallID] = call
-		}
-		call.state, call.code, call.result = event.State, event.Code, event.Result
-		if !event.Executed.IsZero() {
-			call.executed = event.Executed
-		}
-		if !event.Intent.IsZero() {
-			call.intent = event.Intent
-		}
+// in notes a column that is not as it should be; the first one counts.
+func (d *differs) in(column string, is bool) {
+	if is && d.column == "" {
+		d.column = column
 	}
-	return nil
 }
 
-func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said map[regie.ID]*spoken) error {
-	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", report.SessionID)
+func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
+	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", report.OwnerID)
 	if err != nil {
 		return err
 	}
 	for i := range calls {
 		c := &calls[i]
-		log, ok := said[c.ID]
+		log, ok := said.calls[c.ID]
 		if !ok && report.Erased > 0 {
 			continue // its events may be among the erased ones
 		}
 		if !ok {
 			return broken("the log knows no call %s", c.ID)
 		}
-		delete(said, c.ID)
+		delete(said.calls, c.ID)
 		switch {
 		case !log.arguments.IsZero() && regie.HashOf([]byte(c.Arguments)) != log.arguments:
 			return broken("the arguments of call %s were altered", c.ID)
@@ -165,8 +189,11 @@ func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, sai
 		case !log.result.IsZero() && regie.HashOf([]byte(c.Result)) != log.result:
 			return broken("the result of call %s was altered", c.ID)
 		}
+		if column := log.compare(c, report.Erased > 0); column != "" {
+			return broken("the log does not say the same of call %s: %s", c.ID, column)
+		}
 	}
-	for id := range said {
+	for id := range said.calls {
 		return broken("call %s is missing", id)
 	}
 	return nil

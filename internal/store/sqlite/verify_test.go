@@ -19,7 +19,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		"row far away": {"DROP TRIGGER events_come_once; INSERT INTO events SELECT max(n) + 1, chain, 99, type, at, body, mac FROM events", "row 99 lies beyond the head"},
 		"head forged":  {"INSERT INTO events SELECT max(n) + 1, chain, max(seq) + 1, type, at, body, zeroblob(32) FROM events; UPDATE chains SET head = head + 1, mac = zeroblob(32)", "row 7 was altered"},
 		"result":       {"DROP TRIGGER calls_order; UPDATE calls SET result = 'better'", "the result of call"},
-		"arguments":    {"DROP TRIGGER calls_identity; DROP TRIGGER calls_order; UPDATE calls SET arguments = '{}'", "the arguments of call"},
+		"arguments":    {"DROP TRIGGER calls_arguments; DROP TRIGGER calls_order; UPDATE calls SET arguments = '{}'", "the arguments of call"},
 		"call removed": {"PRAGMA foreign_keys = 0; DROP TRIGGER calls_never_go; DELETE FROM calls", "is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,16 +42,21 @@ func TestVerifyFindsTampering(t *testing.T) {
 			}
 		})
 	}
-	t.Run("an erased body is no fault", func(t *testing.T) {
+	t.Run("a body that is gone without a word", func(t *testing.T) {
 		dir := t.TempDir()
-		w := storetest.NewWorld(t, open(t, dir))
-		fence := w.Start()
-		if _, err := raw(t, dir).ExecContext(t.Context(), "DELETE FROM event_bodies WHERE n = 2"); err != nil {
+		s := open(t, dir)
+		fence := storetest.NewWorld(t, s).Start()
+		if _, err := raw(t, dir).ExecContext(t.Context(), "DROP TRIGGER bodies_go_with_a_word; DELETE FROM event_bodies WHERE n = 2"); err != nil {
 			t.Fatal(err)
 		}
-		report, err := w.Store.Verify(t.Context(), fence.SessionID)
-		if err != nil || report.Erased != 1 {
-			t.Errorf("%+v, %v", report, err)
+		if _, err := s.Verify(t.Context(), fence.SessionID); regie.CodeOf(err) != regie.CodeChainBroken || !strings.Contains(err.Error(), "no row says that it was erased") {
+			t.Errorf("got %v", err)
+		}
+		if err := s.TellErased(t.Context(), fence.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		if report, err := s.Verify(t.Context(), fence.SessionID); err != nil || report.Erased != 1 {
+			t.Errorf("told: %+v, %v", report, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -24,7 +25,7 @@ func (s *Store) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
 // RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs show).
 func (s *Store) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
 	var view store.RoundView
-	err := s.snapshot(ctx, func(q querier) error {
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if view.Round, err = readRound(ctx, q, id); err != nil {
 			return err
@@ -39,7 +40,18 @@ func (s *Store) RoundView(ctx context.Context, id regie.ID) (store.RoundView, er
 		if len(triggers) == 1 {
 			view.Trigger = &triggers[0]
 		}
+		if view.Notices, err = readMessages(ctx, q, `JOIN rounds r ON r.session = m.session WHERE r.id = ? AND m.round_id = r.id
+			AND m.system_type = 'NETWORK_ERROR' AND m.author_id = ? ORDER BY m.seq`, id, regie.ComponentTools); err != nil {
+			return err
+		}
+		if view.Enrichments, err = readEnrichments(ctx, q, id); err != nil {
+			return err
+		}
 		if view.Exchanges, err = readExchangeViews(ctx, q, id); err != nil {
+			return err
+		}
+		view.Spent = spendingOf(view.Exchanges)
+		if view.Undos, err = readUndos(ctx, q, "WHERE u.round_id = ?", id); err != nil {
 			return err
 		}
 		return q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", view.Session.ID).Scan(&view.Head)
@@ -52,10 +64,14 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 	if err != nil {
 		return nil, err
 	}
+	summaries, err := contextSummaries(ctx, q, round, exchanges)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]store.ExchangeView, len(exchanges))
 	for i, exchange := range exchanges {
 		view := &views[i]
-		view.Exchange = exchange
+		view.Exchange, view.Summary = exchange, summaries[exchange.Number]
 		if view.Attempts, err = readAttempts(ctx, q, round, exchange.Number); err != nil {
 			return nil, err
 		}
@@ -74,9 +90,23 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 	return views, nil
 }
 
+// contextSummaries returns what the summaries of a round say, by exchange.
+func contextSummaries(ctx context.Context, q querier, round regie.ID, exchanges []regie.Exchange) (map[int]*regie.Message, error) {
+	if !slices.ContainsFunc(exchanges, func(e regie.Exchange) bool { return e.Purpose == regie.PurposeSummary }) {
+		return nil, nil
+	}
+	messages, err := readMessages(ctx, q, "WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'CONTEXT_SUMMARY'", round)
+	out := map[int]*regie.Message{}
+	for i := range messages {
+		out[messages[i].Exchange] = &messages[i]
+	}
+	return out, err
+}
+
 func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) ([]regie.Attempt, error) {
 	rows, err := q.QueryContext(ctx, `SELECT round_id, exchange, number, code, error, partial, input_tokens, output_tokens, cache_write_tokens,
-			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, ended_at, coalesce(model_us, 0)
+			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, coalesce(model_us, 0),
+			coalesce(first_seq, 0), coalesce(last_seq, 0), request, head, nullif(purpose, 'step'), provider, model
 		FROM attempts WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
 	if err != nil {
 		return nil, err
@@ -86,13 +116,16 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 	for rows.Next() {
 		var a regie.Attempt
 		var code string
+		var purpose sql.NullString
 		var cost sql.NullInt64
-		var ended int64
+		var opened, ended int64
 		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input, &a.Usage.Output, &a.Usage.CacheCreation,
-			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun, &ended, &a.ModelUS); err != nil {
+			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun, &opened, &ended, &a.ModelUS,
+			&a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &purpose, &a.Provider, &a.Model); err != nil {
 			return nil, err
 		}
 		a.Code, a.Money.Cost, a.Money.Known, a.EndedAt = regie.Code(code), cost.Int64, cost.Valid, fromMicros(ended)
+		a.OpenedAt, a.Purpose = fromMicros(opened), regie.ExchangePurpose(purpose.String)
 		out = append(out, a)
 	}
 	return out, rows.Err()
@@ -100,7 +133,19 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 
 // Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
 func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.workspace_id, s.agent, b.body,
+	undos, err := readUndos(ctx, s.read, `JOIN rounds r ON r.id = u.round_id JOIN workspaces w ON w.id = u.workspace_id WHERE (w.root = ? OR ? = '')`, root, root)
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	ofRound := map[regie.ID][]regie.Undo{}
+	for _, u := range undos {
+		ofRound[u.RoundID] = append(ofRound[u.RoundID], u)
+	}
+	spent, err := s.spentByRound(ctx, root, limit)
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.end_reason, s.workspace_id, s.agent, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
@@ -115,15 +160,21 @@ func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.Rou
 	for rows.Next() {
 		var line store.RoundSummary
 		var kind, state string
-		var body sql.NullString
-		line.Round, err = scanRound(rows, &line.Session.Name, &kind, &state, &line.Session.WorkspaceID, &line.Session.Agent, &body, &line.Exchanges, &line.Calls)
+		var body, end sql.NullString
+		line.Round, err = scanRound(rows, &line.Session.Name, &kind, &state, &end, &line.Session.WorkspaceID, &line.Session.Agent, &body, &line.Exchanges, &line.Calls)
 		if err != nil {
 			return nil, explain(err, FileName)
 		}
 		line.Session.ID, line.Session.Type, line.Session.State = line.Round.SessionID, regie.SessionType(kind), regie.SessionState(state)
+		line.Session.EndReason, line.Spent = regie.SessionEnd(end.String), regie.Spending{Known: true}
+		if cost, called := spent[line.Round.ID]; called {
+			line.Spent = cost
+		}
 		var trigger regie.Message
+		paths, chat := regie.Standing(ofRound[line.Round.ID], regie.ID{})
+		line.Undone = len(paths) > 0 || !chat.IsZero()
 		if body.Valid && json.Unmarshal([]byte(body.String), &trigger) == nil {
-			line.Text = trigger.Text
+			line.Text = trigger.LinearText()
 		}
 		out = append(out, line)
 	}

@@ -12,6 +12,7 @@ import (
 type approvalEvent struct {
 	ApprovalID regie.ID            `json:"approval_id"`
 	RoundID    regie.ID            `json:"round_id"`
+	Exchange   int                 `json:"exchange,omitempty"`
 	State      regie.ApprovalState `json:"state"`
 	Calls      []reviewEvent       `json:"calls,omitempty"`
 	ExpiresAt  *time.Time          `json:"expires_at,omitempty"`
@@ -19,15 +20,35 @@ type approvalEvent struct {
 
 // reviewEvent is one call of an approval event.
 type reviewEvent struct {
-	CallID regie.ID      `json:"call_id"`
-	Tool   string        `json:"tool,omitempty"`
-	Review regie.Hash    `json:"review,omitzero"` // of what is shown and asked
-	Answer regie.Answer  `json:"decision,omitempty"`
-	Reason string        `json:"reason,omitempty"`
-	Edited regie.Hash    `json:"edited,omitzero"`
-	Scope  *regie.Scope  `json:"scope,omitempty"`
-	By     string        `json:"by,omitempty"`
-	Said   regie.Verdict `json:"verdict,omitempty"`
+	CallID        regie.ID      `json:"call_id"`
+	Tool          string        `json:"tool,omitempty"`
+	Review        regie.Hash    `json:"review,omitzero"` // of what is shown and asked
+	Answer        regie.Answer  `json:"decision,omitempty"`
+	Reason        string        `json:"reason,omitempty"`
+	Edited        regie.Hash    `json:"edited,omitzero"`
+	EditedPreview regie.Hash    `json:"edited_preview,omitzero"` // of what was shown of the edit
+	Scope         *regie.Scope  `json:"scope,omitempty"`
+	RuleExpires   *time.Time    `json:"rule_expires_at,omitempty"`
+	By            string        `json:"by,omitempty"`
+	Request       string        `json:"request_id,omitempty"`
+	Said          regie.Verdict `json:"verdict,omitempty"`
+}
+
+// shown is the hash of what is put to a person of a call. It is that of the review as it comes back from the store: bytes that are no
+// UTF-8 do not survive the way there.
+func shown(review *regie.Review) (regie.Hash, error) {
+	asked := *review
+	asked.Decision = nil
+	data, err := json.Marshal(&asked)
+	if err != nil {
+		return regie.Hash{}, err
+	}
+	var read regie.Review
+	if err := json.Unmarshal(data, &read); err != nil {
+		return regie.Hash{}, err
+	}
+	data, err = json.Marshal(&read)
+	return regie.HashOf(data), err
 }
 
 // questionEvent is the body of a question event.
@@ -38,6 +59,7 @@ type questionEvent struct {
 	State      regie.WaitState      `json:"state"`
 	Module     *regie.Module        `json:"module,omitempty"`
 	Reply      *regie.QuestionReply `json:"reply,omitempty"`
+	Request    string               `json:"request_id,omitempty"`
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
 }
 
@@ -47,19 +69,20 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 		return
 	}
 	if a := in.Approval; a != nil {
-		event := approvalEvent{ApprovalID: a.ID, RoundID: a.RoundID, State: regie.ApprovalOpen, ExpiresAt: &a.ExpiresAt}
+		event := approvalEvent{ApprovalID: a.ID, RoundID: a.RoundID, Exchange: a.Exchange, State: regie.ApprovalOpen, ExpiresAt: &a.ExpiresAt}
 		for i := range a.Reviews {
 			review := &a.Reviews[i]
-			shown, err := json.Marshal(review)
+			hash, err := shown(review)
 			if err != nil {
 				b.err = err
 				return
 			}
-			event.Calls = append(event.Calls, reviewEvent{CallID: review.CallID, Tool: review.Tool, Review: regie.HashOf(shown), Said: review.Verdict})
+			event.Calls = append(event.Calls, reviewEvent{CallID: review.CallID, Tool: review.Tool, Review: hash, Said: review.Verdict})
 			if call := calls(review.CallID); call != nil {
 				b.moved(call, regie.CallAwaitingApproval)
 			}
 		}
+		b.approval = len(b.events)
 		b.add(regie.EventApproval, event)
 	}
 	for i := range in.Questions {
@@ -76,12 +99,13 @@ func (b *batch) moved(c *regie.Call, to regie.CallState) {
 }
 
 // ask stores what is put to a person: the approval with its reviews, the questions, and a wait for each. The calls must be there.
-func (t *tx) ask(fence store.Fence, exchange int, in *store.Asked, now time.Time) error {
+func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
+	in := to.ask
 	if in == nil {
 		return nil
 	}
 	if a := in.Approval; a != nil {
-		if err := t.askApproval(fence, exchange, a, now); err != nil {
+		if err := t.askApproval(fence, to, a, now); err != nil {
 			return err
 		}
 	}
@@ -94,16 +118,16 @@ func (t *tx) ask(fence store.Fence, exchange int, in *store.Asked, now time.Time
 		if err := t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now); err != nil {
 			return err
 		}
-		if _, err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID, string(module)); err != nil {
+		if err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID, string(module)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tx) askApproval(fence store.Fence, exchange int, a *regie.Approval, now time.Time) error {
-	if _, err := t.exec("INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at) VALUES (?, ?, ?, ?, 'OPEN', ?, ?)",
-		a.ID, fence.Chain, fence.RoundID, exchange, now.UnixMicro(), a.ExpiresAt.UnixMicro()); err != nil {
+func (t *tx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) error {
+	if err := t.exec("INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at, seq) VALUES (?, ?, ?, ?, 'OPEN', ?, ?, ?)",
+		a.ID, fence.Chain, fence.RoundID, to.exchange, now.UnixMicro(), a.ExpiresAt.UnixMicro(), to.approval); err != nil {
 		return err
 	}
 	for i := range a.Reviews {
@@ -116,7 +140,7 @@ func (t *tx) askApproval(fence store.Fence, exchange int, a *regie.Approval, now
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec("INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		if err := t.exec("INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			a.ID, review.CallID, i, review.Definition, string(review.Arguments), string(preview), string(review.Verdict), string(grounds)); err != nil {
 			return err
 		}
@@ -130,8 +154,11 @@ func (t *tx) askApproval(fence store.Fence, exchange int, a *regie.Approval, now
 
 // wait stores a wait of the round; its owner is the session's (decision 36).
 func (t *tx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline, now time.Time) error {
-	_, err := t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
+	err := t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
 		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, micros(deadline), now.UnixMicro(), fence.Chain)
+	if t.other != nil && !deadline.IsZero() {
+		t.other.Deadline(deadline)
+	}
 	return err
 }
 
@@ -144,7 +171,7 @@ func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
 	if err := t.one(errCannotPark, "UPDATE rounds SET state = 'WAITING' WHERE id = ? AND epoch = ? AND state = 'RUNNING'", fence.RoundID, fence.Epoch); err != nil {
 		return false, err
 	}
-	if _, err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain); err != nil {
+	if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain); err != nil {
 		return false, err
 	}
 	return true, t.derive(fence.SessionID, fence.Chain, now)
@@ -163,9 +190,12 @@ func (t *tx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) 
 	if err != nil || open > 0 {
 		return false, errOr(err, func() error { return t.derive(session, chain, now) })
 	}
-	woken, err := t.exec("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round)
+	woken, err := t.count("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round)
 	if err != nil {
 		return false, err
+	}
+	if woken == 1 {
+		t.needsHolder(round, headStart)
 	}
 	return woken == 1, t.derive(session, chain, now)
 }
@@ -195,7 +225,7 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 		return err
 	}
 	waiting := flag(after == string(regie.SessionWaitingNetwork))
-	if _, err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after, waiting, chain); err != nil {
+	if err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after, waiting, chain); err != nil {
 		return err
 	}
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionState(after)})

@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -51,7 +55,7 @@ func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why s
 		if err := t.refuseCalls(&b, "id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why); err != nil {
 			return err
 		}
-		if _, err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state), now.UnixMicro(), w.object); err != nil {
+		if err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state), now.UnixMicro(), w.object); err != nil {
 			return err
 		}
 		b.add(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
@@ -61,7 +65,7 @@ func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why s
 		}
 		b.add(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
 	}
-	if _, err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to), now.UnixMicro(), w.id); err != nil {
+	if err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to), now.UnixMicro(), w.id); err != nil {
 		return err
 	}
 	return errOr(b.err, func() error { return b.store(t) })
@@ -84,7 +88,7 @@ func (t *tx) refuseCalls(b *batch, where string, object regie.ID, code regie.Not
 	}); err != nil {
 		return err
 	}
-	_, err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code), string(data), b.now.UnixMicro(), object)
+	err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code), string(data), b.now.UnixMicro(), object)
 	return err
 }
 
@@ -103,31 +107,132 @@ func (t *tx) withdraw(round regie.ID, code regie.NotRunCode, why string, now tim
 	return nil
 }
 
+// earliest finds the next deadline. A paused session starts nothing, so its wait for the network ends when it is resumed: see Resume.
+const (
+	expires  = "NOT (w.kind = 'NETWORK' AND s.paused_at IS NOT NULL)"
+	earliest = "SELECT w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline IS NOT NULL AND " + expires +
+		" ORDER BY w.deadline LIMIT 1" // by the index: a minimum over the join would read all that is open
+)
+
 // nextDeadline returns the earliest deadline of an open wait, zero where none has one.
 func (s *Store) nextDeadline(ctx context.Context) (time.Time, error) {
 	var deadline int64
-	err := s.read.QueryRowContext(ctx, "SELECT coalesce(min(deadline), 0) FROM waits WHERE state = 'OPEN' AND deadline IS NOT NULL").Scan(&deadline)
-	if err != nil || deadline == 0 {
+	err := s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return time.Time{}, nil
+	case err != nil:
 		return time.Time{}, explain(err, FileName)
 	}
 	return fromMicros(deadline), nil
 }
 
+// expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of whoever waits for it, again and again.
+const expireAtOnce = 100
+
+// dueWait is an open wait whose deadline has passed.
+type dueWait struct {
+	id              regie.ID
+	chain, deadline int64
+}
+
+// dueWaits returns the next open waits whose deadline has passed, behind one, in their order.
+func (s *Store) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out []dueWait, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
+		AND (w.deadline > ?2 OR w.deadline = ?2 AND w.id > ?3) AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?4", at.UnixMicro(), behind.deadline, behind.id, expireAtOnce)
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var w dueWait
+		if err := rows.Scan(&w.id, &w.chain, &w.deadline); err != nil {
+			return nil, explain(err, FileName)
+		}
+		out = append(out, w)
+	}
+	return out, explain(rows.Err(), FileName)
+}
+
 // ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED), and their rounds can go on
-// (decision 11). It returns the rounds that can be claimed now, and the next deadline, zero where none is.
+// (decision 11). It returns the rounds that can be claimed now, and the next deadline, zero where none is: one that has passed where some
+// of them could not be ended. It returns an error only where it ended none.
 func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error) {
-	now := time.Now().UTC()
 	// Most often nothing is due: the writer need not be asked.
 	if next, err = s.nextDeadline(ctx); err != nil || next.IsZero() || next.After(at) {
 		return nil, next, err
 	}
+	var failed error
+	var last dueWait
+	for {
+		due, err := s.dueWaits(ctx, at, last)
+		if err != nil {
+			failed = err
+		}
+		if err != nil || len(due) == 0 {
+			break
+		}
+		last = due[len(due)-1]
+		woken, err := s.expireApart(ctx, due, at)
+		ready = append(ready, woken...)
+		if err != nil {
+			failed = err
+		}
+		if err != nil && regie.CodeOf(err) != regie.CodeDatabaseLocked {
+			break
+		}
+	}
+	if failed != nil && len(ready) == 0 {
+		return nil, time.Time{}, failed
+	}
+	if next, err = s.nextDeadline(ctx); err != nil && len(ready) > 0 {
+		return ready, at, nil
+	}
+	return ready, next, err
+}
+
+// expireApart is expire, each wait by itself where somebody holds the log of one of them.
+func (s *Store) expireApart(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
+	ready, err = s.expire(ctx, due, at)
+	if len(due) == 1 || regie.CodeOf(err) != regie.CodeDatabaseLocked {
+		return ready, err
+	}
+	err = nil
+	for i := range due {
+		woken, failed := s.expire(ctx, due[i:i+1], at)
+		ready = append(ready, woken...)
+		if failed != nil {
+			err = failed
+		}
+		if failed != nil && regie.CodeOf(failed) != regie.CodeDatabaseLocked {
+			break
+		}
+	}
+	return ready, err
+}
+
+// expire ends waits, all of them that are still open in one transaction, and returns the rounds that can be claimed now.
+func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
+	now := time.Now().UTC()
+	mine, chains := map[regie.ID]bool{}, map[int64]bool{}
+	for _, w := range due {
+		mine[w.id], chains[w.chain] = true, true
+	}
+	until := min(at.UnixMicro(), due[len(due)-1].deadline)
 	err = s.writer.do(ctx, func(t *tx) error {
-		ready, next = nil, time.Time{}
-		due, err := t.openWaitsOf("w.deadline <= ? ORDER BY w.deadline, w.id", at.UnixMicro())
+		ready = nil
+		t.hurry()
+		for _, chain := range slices.Sorted(maps.Keys(chains)) {
+			t.hold(ByChain, chain)
+		}
+		open, err := t.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+" ORDER BY w.deadline, w.id", due[0].deadline, until)
 		if err != nil {
 			return err
 		}
-		for _, w := range due {
+		for _, w := range open {
+			if !mine[w.id] {
+				continue
+			}
 			if err := t.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
 				return err
 			}
@@ -140,14 +245,10 @@ func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Re
 				ready = append(ready, store.Resolved{SessionID: w.session, RoundID: w.round, Ready: true})
 			}
 		}
-		var deadline int64
-		if err := t.row("SELECT coalesce(min(deadline), 0) FROM waits WHERE state = 'OPEN' AND deadline IS NOT NULL").Scan(&deadline); err != nil {
-			return err
-		}
-		if deadline > 0 {
-			next = fromMicros(deadline)
-		}
 		return nil
 	})
-	return ready, next, err
+	if err != nil {
+		return nil, err
+	}
+	return ready, nil
 }

@@ -37,10 +37,15 @@ type writer struct {
 	driver     driver.ConnPrepareContext
 	statements map[string]statement
 	mac        hash.Hash
+	row        []byte   // what link hashes, kept to be used again
+	scratch    [32]byte // a MAC on its way into a statement
 	heads      map[int64]head
 	lastEvent  int64          // the highest n of events
 	pending    map[int64]bool // the chains that may have pending messages
 	notify     func(regie.ID, int64)
+	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
+	other      Backend                           // runs the transitions in place of all above, where it is set
+	key        []byte                            // of the chains, for other
 
 	ops     chan *op // nil asks the writer to end
 	closing bool
@@ -57,9 +62,10 @@ type statement interface {
 
 // op is one transition on its way through the writer.
 type op struct {
-	run  func(*tx) error
-	err  error
-	done chan struct{}
+	run   func(*tx) error
+	err   error
+	wrote bool
+	done  chan struct{}
 }
 
 // tx is what a transition writes with. It lives for one run of one group.
@@ -71,6 +77,7 @@ type tx struct {
 	args    []driver.NamedValue
 	// lastEvent becomes the writer's with the commit.
 	lastEvent int64
+	other     Statements // nil for SQLite
 }
 
 func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID, int64)) (*writer, error) {
@@ -98,26 +105,45 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID
 // do runs a transition and returns after its commit. fn may run more than once and must not keep what it read from an earlier
 // run. A caller that stops waiting does not stop the transition: it is either whole or absent.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
-	if w == nil {
+	switch {
+	case w == nil:
 		return errReadOnly
+	case w.gate == nil:
+		_, err := w.commit(ctx, fn)
+		return err
+	}
+	if err := w.gate(false, false); err != nil {
+		return err
+	}
+	wrote, err := w.commit(ctx, fn)
+	if err != nil {
+		return err
+	}
+	return w.gate(true, wrote)
+}
+
+// commit hands a transition to the writer and returns after its commit, and whether it wrote anything.
+func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
+	if w.other != nil {
+		return w.transact(ctx, fn)
 	}
 	o := &op{run: fn, done: make(chan struct{})}
 	select {
 	case <-w.stopped:
-		return errClosed
+		return false, errClosed
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case w.ops <- o:
 	}
 	select {
 	case <-o.done:
-		return explain(o.err, FileName)
+		return o.wrote, explain(o.err, FileName)
 	case <-w.stopped:
 		select {
 		case <-o.done:
-			return explain(o.err, FileName)
+			return o.wrote, explain(o.err, FileName)
 		default:
-			return errClosed
+			return false, errClosed
 		}
 	}
 }
@@ -229,6 +255,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 		}
 		o, before := g.pending[i], t.writes
 		o.err = runRecovered(o, t)
+		o.wrote = t.writes > before
 		if o.err != nil && t.writes > before {
 			return i, w.control("ROLLBACK")
 		}
@@ -288,8 +315,22 @@ func (w *writer) control(query string) error {
 	return err
 }
 
-// exec runs a writing statement and returns how many rows it changed.
-func (t *tx) exec(query string, args ...any) (int64, error) {
+// exec runs a writing statement. Another database than SQLite runs it with the next statement that has to return something, or with the
+// commit: an error of it comes from there.
+func (t *tx) exec(query string, args ...any) error {
+	if t.other != nil {
+		t.other.Queue(nil, query, args)
+		return nil
+	}
+	_, err := t.count(query, args...)
+	return err
+}
+
+// count runs a writing statement and returns how many rows it changed.
+func (t *tx) count(query string, args ...any) (int64, error) {
+	if t.other != nil {
+		return t.other.Count(query, args)
+	}
 	stmt, err := t.w.prepare(query)
 	if err != nil {
 		return 0, err
@@ -335,7 +376,11 @@ func (t *tx) named(args []any) ([]driver.NamedValue, error) {
 
 // one runs a writing statement that must change exactly one row; refused is the error where it changes none.
 func (t *tx) one(refused error, query string, args ...any) error {
-	n, err := t.exec(query, args...)
+	if t.other != nil {
+		t.other.Queue(refused, query, args)
+		return nil
+	}
+	n, err := t.count(query, args...)
 	if err == nil && n != 1 {
 		err = refused
 	}
@@ -344,6 +389,9 @@ func (t *tx) one(refused error, query string, args ...any) error {
 
 // row runs a reading statement inside the transaction.
 func (t *tx) row(query string, args ...any) found {
+	if t.other != nil {
+		return t.otherRow(query, args)
+	}
 	stmt, err := t.w.prepare(query)
 	if err != nil {
 		return found{err: err}
@@ -366,6 +414,9 @@ func (t *tx) row(query string, args ...any) found {
 
 // each runs a reading statement inside the transaction and gives every row to fn, after all were read: fn may run statements.
 func (t *tx) each(query string, args []any, fn func(found) error) error {
+	if t.other != nil {
+		return t.otherEach(query, args, fn)
+	}
 	stmt, err := t.w.prepare(query)
 	if err != nil {
 		return err
@@ -403,59 +454,4 @@ func (t *tx) each(query string, args []any, fn func(found) error) error {
 		}
 	}
 	return nil
-}
-
-// found is one row of a query.
-type found struct {
-	row []driver.Value
-	err error
-}
-
-// Scan reads the row; sql.ErrNoRows if there is none.
-func (f found) Scan(dest ...any) error {
-	if f.err != nil {
-		return f.err
-	}
-	for i, value := range f.row {
-		if err := assign(dest[i], value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func assign(dest any, value driver.Value) error {
-	switch dest := dest.(type) {
-	case sql.Scanner:
-		return dest.Scan(value)
-	case *int64:
-		n, ok := value.(int64)
-		*dest = n
-		return mustBe(ok, dest, value)
-	case *int:
-		n, ok := value.(int64)
-		*dest = int(n)
-		return mustBe(ok, dest, value)
-	case *bool:
-		n, ok := value.(int64)
-		*dest = n != 0
-		return mustBe(ok, dest, value)
-	case *string:
-		s, ok := value.(string)
-		*dest = s
-		return mustBe(ok, dest, value)
-	case *[]byte:
-		b, ok := value.([]byte)
-		*dest = bytes.Clone(b)
-		return mustBe(ok, dest, value)
-	default:
-		return mustBe(false, dest, value)
-	}
-}
-
-func mustBe(ok bool, dest, value any) error {
-	if ok {
-		return nil
-	}
-	return regie.Errorf(regie.CodeCorrupt, "the store holds a %T where a %T is expected", value, dest)
 }

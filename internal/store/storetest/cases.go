@@ -81,6 +81,7 @@ func exchange(w *World) {
 		w.T.Fatalf("the round is %+v", view.Round)
 	}
 	got := view.Exchanges[0]
+	reply.Exchange.Provider, reply.Exchange.Model = "p", "m" // the round's own
 	w.equal("exchange", got.Exchange, reply.Exchange, cmpopts.IgnoreFields(regie.Exchange{}, "RoundID", "Reason", "State", "Attempt", "ReplyID", "OpenedAt", "RepliedAt"))
 	w.equal("calls", got.Calls, settle.Settled, cmpopts.IgnoreFields(regie.Call{}, "SessionID", "ProposedAt", "SettledAt"))
 	w.equal("reply", got.Reply.AI, reply.Message.AI)
@@ -97,6 +98,32 @@ func exchange(w *World) {
 	w.equal("thread", senders, []regie.Sender{regie.SenderUser, regie.SenderAI, regie.SenderSystem, regie.SenderAI})
 	w.equal("calls of the reply", len(thread.Calls[reply.Message.ID]), 2)
 	w.refused(regie.CodeConflict, w.AppendReply(fence, w.Answer(3)))
+}
+
+// exchangeAtOnce stores a reply with the results of its queries: one transition in place of two. An action's may not come so.
+func exchangeAtOnce(w *World) {
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
+	settle := w.Settled(1, reply.Calls)
+	reply.Calls, reply.Results, reply.Advance = settle.Settled, settle.Message, *settle.Advance
+	reply.Calls[1].State, reply.Calls[1].Result, reply.Calls[1].Error = regie.CallFailed, "", &regie.CallError{Code: "NOT_FOUND", Message: "gone"}
+	for i := range reply.Calls {
+		reply.Calls[i].Attempts = 1
+	}
+	w.must(w.AppendReply(fence, reply))
+	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	if len(view.Exchanges) != 2 || view.Round.Phase != regie.PhaseModel || view.Round.Exchange != 2 || view.Exchanges[1].State != regie.ExchangeOpen {
+		w.T.Fatalf("the round is %+v with %d exchanges", view.Round, len(view.Exchanges))
+	}
+	w.equal("calls", view.Exchanges[0].Calls, reply.Calls, cmpopts.IgnoreFields(regie.Call{}, "SessionID", "ProposedAt", "SettledAt"))
+	w.refused(regie.CodeConflict, w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: settle.Settled[:1]}))
+
+	second := w.Reply(fence, 2, regie.KindAction)
+	settle = w.Settled(2, second.Calls)
+	second.Calls, second.Results, second.Advance = settle.Settled, settle.Message, *settle.Advance
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.AppendReply(fence, second) })
+	w.must(w.AppendReply(fence, w.Answer(2)))
 }
 
 func actionsOneByOne(w *World) {
@@ -231,6 +258,16 @@ func pauseStartsNothing(w *World) {
 	w.must(err)
 	w.equal("resumes of a released round", claimed.Round.Counters.Resumes, 0)
 	w.equal("stop", claimed.Round.Stop, regie.StopRequest(""))
+	// A pause that met the end holds the round behind it, and is taken back all the same.
+	ended := w.Start()
+	_, err = w.Store.Submit(w.Ctx, w.further(ended))
+	w.must(err)
+	_, err = w.Store.RequestStop(w.Ctx, ended.RoundID, regie.StopPause)
+	w.must(err)
+	w.must(w.AppendReply(ended, w.Answer(1)))
+	w.state(ended.SessionID, regie.SessionPaused)
+	w.must(w.Store.Resume(w.Ctx, ended.RoundID))
+	w.state(ended.SessionID, regie.SessionActive)
 }
 
 func stopIsIdempotent(w *World) {
@@ -256,7 +293,7 @@ func attempts(w *World) {
 	failure := store.Failure{
 		Attempt: regie.Attempt{
 			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy, Error: "busy", Partial: "half a", Usage: regie.Usage{Input: 3}, ModelUS: 9,
-			Money: regie.Money{Reserved: 70, Cost: 5, Known: true},
+			Provider: "p", Model: "m", Money: regie.Money{Reserved: 70, Cost: 5, Known: true}, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
 		},
 		Retry: &store.Open{Number: 1, Reserved: 80},
 	}
@@ -270,13 +307,15 @@ func attempts(w *World) {
 		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, ExcludeFromPrompt: true,
 		System: &regie.SystemContent{Type: regie.SystemNetworkError, Summary: "busy"},
 	}
-	last.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError, Note: "busy"}}
+	last.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError, Note: regie.Verbatim("busy")}}
 	w.must(w.FailAttempt(fence, last))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	w.equal("end", []any{view.Round.End, view.Round.EndNote, view.Exchanges[0].State}, []any{regie.EndProviderError, "busy", regie.ExchangeFailed})
+	w.equal("end", []any{view.Round.End, view.Round.EndNote.String(), view.Exchanges[0].State}, []any{regie.EndProviderError, "busy", regie.ExchangeFailed})
 	w.equal("attempts", len(view.Exchanges[0].Attempts), 2)
-	w.equal("attempt", view.Exchanges[0].Attempts[0], failure.Attempt, cmpopts.IgnoreFields(regie.Attempt{}, "EndedAt"))
+	w.equal("tokens of both", view.Round.Tokens, int64(6))
+	w.equal("attempt", view.Exchanges[0].Attempts[0], failure.Attempt, cmpopts.IgnoreFields(regie.Attempt{}, "OpenedAt", "EndedAt"))
+	w.equal("what the last one was sent", []any{view.Exchanges[0].Request, view.Exchanges[0].LastSeq}, []any{failure.Attempt.Request, failure.Attempt.LastSeq})
 	w.equal("an unknown price is unknown", view.Exchanges[0].Attempts[1].Money.Known, false)
 }
 
@@ -290,11 +329,13 @@ func orphans(w *World) {
 	if len(found) != 1 || found[0].RoundID != running.RoundID || found[0].SessionID != running.SessionID {
 		w.T.Errorf("orphans %+v, want only %s", found, running.RoundID)
 	}
-	// A holder that died without a word counts as a resume; each such claim counts.
+	// A holder that died without a word counts as a resume; each such claim counts, but not one by the holder itself.
 	for want := 1; want <= 2; want++ {
-		claimed, err := w.Store.Claim(w.Ctx, running.RoundID, "other")
-		w.must(err)
-		w.equal("resumes", claimed.Round.Counters.Resumes, want)
+		for range 2 {
+			claimed, err := w.Store.Claim(w.Ctx, running.RoundID, fmt.Sprint("other", want))
+			w.must(err)
+			w.equal("resumes", []any{claimed.Round.Counters.Resumes, claimed.Resumed}, []any{want, true})
+		}
 	}
 	_, err = w.Store.Claim(w.Ctx, done.RoundID, "other")
 	w.refused(regie.CodeConflict, err)

@@ -25,6 +25,14 @@ type Store interface {
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
+	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)
+	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
+	SpentToday(ctx context.Context, root string) (store.Spent, error)
+	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
+	ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error)
+	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
+	Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error)
+	Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error)
 	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
 	Resume(ctx context.Context, round regie.ID) error
 	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
@@ -32,7 +40,11 @@ type Store interface {
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
+	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
+	ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error)
+	RevokeRules(ctx context.Context, in store.RevokeRules) error
+	Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error)
 	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
 	CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error
@@ -45,8 +57,29 @@ type Store interface {
 	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
+	WholeResult(ctx context.Context, session, call regie.ID) (string, error)
 	MarkRead(ctx context.Context, mark regie.ReadMark) error
-	Verify(ctx context.Context, session regie.ID) (store.VerifyReport, error)
+	Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error)
+	VerifyRules(ctx context.Context, root string) (store.VerifyReport, error)
+	Fork(ctx context.Context, in store.Fork) (store.Forked, error)
+	Remove(ctx context.Context, in store.Remove) (store.Removed, error)
+	Rename(ctx context.Context, id regie.ID, name string) error
+	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
+	SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error)
+	Export(ctx context.Context, id regie.ID) (store.SessionExport, error)
+	Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error)
+	BeginUndo(ctx context.Context, in regie.Undo, holder string) (store.HeldUndo, error)
+	ClaimUndo(ctx context.Context, id regie.ID, holder string) (store.HeldUndo, error)
+	FinishUndo(ctx context.Context, in store.FinishUndo) (regie.Undo, error)
+	Undo(ctx context.Context, id regie.ID) (regie.Undo, error)
+	OpenUndos(ctx context.Context) ([]store.OpenUndo, error)
+	UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error)
+	UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error)
+	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
+	CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash, now time.Time) (store.CachedReply, bool, error)
+	TrimCache(ctx context.Context, now time.Time, most int64) error
+	ClearCache(ctx context.Context, root string) (int64, error)
+	CacheStats(ctx context.Context, root string, now time.Time) (store.CacheStats, error)
 	QuickCheck(ctx context.Context) error
 }
 
@@ -56,6 +89,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	for name, test := range map[string]func(*World){
 		"Submit":             submit,
 		"SubmitRefuses":      submitRefuses,
+		"ExchangeAtOnce":     exchangeAtOnce,
 		"Exchange":           exchange,
 		"ActionsOneByOne":    actionsOneByOne,
 		"SettleOnce":         settleOnce,
@@ -70,6 +104,10 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"SessionsNeverMix":   sessionsNeverMix,
 		"NeighboursUnharmed": neighboursUnharmed,
 		"BlobsAndReadMarks":  blobsAndReadMarks,
+		"LostResult":         lostResult,
+		"Outage":             outage,
+		"Summary":            summary,
+		"NoSummary":          noSummary,
 		"MessageVariants":    messageVariants,
 		"NotFound":           notFound,
 		"Approvals":          approvals,
@@ -81,10 +119,39 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Stopping":           stopping,
 		"SteeredEarly":       steeredBeforeParking,
 		"Rules":              rules,
+		"RulesRevoked":       rulesRevoked,
+		"RulesEnd":           rulesEnd,
+		"GivenBack":          givenBack,
+		"AskedAnew":          askedAnew,
 		"Resolve":            resolve,
+		"Notes":              notes,
+		"Enrich":             enrich,
+		"RecentCalls":        recentCalls,
 		"HandOver":           handOver,
+		"Closes":             closes,
+		"CountsOn":           countsOn,
+		"ClockStands":        clockStands,
+		"PostText":           postText,
 		"ClaimsTogether":     claimsTogether,
 		"ResumesTogether":    resumesTogether,
+		"Fork":               fork,
+		"ForkRefuses":        forkRefuses,
+		"Removal":            removal,
+		"Removal of levels":  levelsGo,
+		"Sessions":           sessions,
+		"Undo":               undo,
+		"Redo":               redo,
+		"UndoTaken":          undoTaken,
+		"UndoSources":        undoSources,
+		"UndosTogether":      undosTogether,
+		"Money":              money,
+		"Caps":               caps,
+		"CapsTogether":       capsTogether,
+		"Halt":               halt,
+		"Fallback":           fallback,
+		"Cache":              cache,
+		"CacheTrim":          cacheTrim,
+		"CacheErased":        cacheErased,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -164,6 +231,7 @@ func (w *World) Submission(text string) store.Submission {
 		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, Text: text},
 		Round: regie.Round{
 			ID: regie.NewID(), Reason: regie.ReasonUserMessage, Limits: regie.Limits{Total: 20, CallsInReply: 10}, Agent: "main", Provider: "p", Model: "m",
+			Dialect: regie.DialectNative,
 			TraceID: "trace", Policy: json.RawMessage(`{"allow":["*"]}`),
 		},
 	}
@@ -175,6 +243,19 @@ func (w *World) Start() store.Fence {
 	accepted, err := w.Store.Submit(w.Ctx, w.Submission("go"))
 	w.must(err)
 	return accepted.Fence
+}
+
+// Parked is Start for a round that waits for the network until a time.
+func (w *World) Parked(until time.Time) store.Fence {
+	w.T.Helper()
+	fence := w.Start()
+	out, err := w.Store.FailAttempt(w.Ctx, fence, store.Failure{
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderOffline, Error: "no route"},
+		Retry:   &store.Open{Number: 1}, WaitUntil: until, Outage: &regie.Outage{Exchange: 1, Since: until, Tries: 1},
+	})
+	w.must(err)
+	w.equal("parked", out.Parked, true)
+	return fence
 }
 
 // Calls makes the calls of a reply, one for each kind.

@@ -39,7 +39,7 @@ func (w *World) Approval(fence store.Fence, reply store.Reply) *regie.Approval {
 		c.State = regie.CallAwaitingApproval
 		a.Reviews = append(a.Reviews, regie.Review{
 			CallID: c.ID, Tool: c.Tool, Definition: c.Definition, Arguments: json.RawMessage(c.Arguments), Verdict: regie.VerdictAsk,
-			Preview: regie.Preview{Diff: "+x\n"},
+			Preview: regie.Preview{Sentence: regie.Say("write 1 line to %s (new file)", "a.txt"), Diff: "+x\n"},
 			Grounds: []regie.Ground{{Source: regie.SourceApp, Verdict: regie.VerdictAsk}},
 		})
 	}
@@ -76,6 +76,16 @@ func approvals(w *World) {
 	}
 	w.equal("review", inbox.Approvals[0].Reviews[1], asked.Reviews[1])
 	w.equal("expiry", inbox.Approvals[0].ExpiresAt, asked.ExpiresAt)
+	brief, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w", Brief: true})
+	w.must(err)
+	if len(brief.Approvals) != 1 || len(brief.Approvals[0].Reviews) != 3 {
+		w.T.Fatalf("the brief inbox holds %+v", brief)
+	}
+	short, whole := brief.Approvals[0].Reviews[1], asked.Reviews[1]
+	w.equal("diff of a list", short.Preview.Diff, "")
+	w.equal("arguments of a list", string(short.Arguments), "")
+	w.equal("scopes of a list", short.Preview.Scopes, whole.Preview.Scopes)
+	w.equal("sentence of a list", short.Preview.Sentence, whole.Preview.Sentence)
 	other, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/elsewhere"})
 	w.must(err)
 	w.equal("another workspace's inbox", len(other.Approvals), 0)

@@ -1,5 +1,5 @@
-// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, write. Where files may lie and which are
-// protected is the business of package workspace.
+// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, search, write, edit, delete. Where files may lie
+// and which are protected is the business of package workspace.
 //
 // Each call opens the workspace's directory and closes it before it returns, so that a directory that was moved away is not worked on
 // by mistake; nothing stays open between calls. The toolkit starts no goroutine. Writes of the same file by calls of one process,
@@ -31,18 +31,30 @@ type bounds struct {
 	changed int64 // bytes of a file that is changed
 	diffed  int   // bytes of a file that is compared line by line for a preview
 	opening int   // bytes of a text that are shown where it is not compared
+
+	matches int           // lines in one answer of a search
+	around  int           // bytes of such a line
+	seeking time.Duration // for one search
 }
 
 func defaultBounds() bounds {
 	return bounds{
 		listed: 1000, visited: 1_000_000, held: 10_000, depth: 100, shown: 28 << 10, line: 2000,
 		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20, diffed: 1 << 20,
-		opening: 16 << 10,
+		opening: 16 << 10, matches: 200, around: 300, seeking: 10 * time.Second,
 	}
+}
+
+// Config sets up the toolkit.
+type Config struct {
+	// Trash is the directory, by its absolute path, that deleted files go to which are too large for a blob (decision 32): one directory a
+	// workspace, one in it a call. Empty: such files are not deleted.
+	Trash string
 }
 
 // toolkit is what the tools share.
 type toolkit struct {
+	config  Config
 	bounds  bounds
 	seed    maphash.Seed
 	writing [64]chan struct{} // a place for each file that is being written, by a hash of its path
@@ -56,12 +68,16 @@ func newToolkit(b bounds) *toolkit {
 	return k
 }
 
-// Tools returns the toolkit's tools: files.list_files, files.read_file and files.write_file (spec 8.2).
-func Tools() ([]tool.Tool, error) { return newToolkit(defaultBounds()).tools() }
+// Tools returns the toolkit's tools: files.list_files, read_file, search_text, write_file, edit_file and delete_file (spec 8.2).
+func Tools(config Config) ([]tool.Tool, error) {
+	k := newToolkit(defaultBounds())
+	k.config = config
+	return k.tools()
+}
 
 func (k *toolkit) tools() ([]tool.Tool, error) {
 	var out []tool.Tool
-	for _, build := range []func() (tool.Tool, error){k.listTool, k.readTool, k.writeTool} {
+	for _, build := range []func() (tool.Tool, error){k.listTool, k.readTool, k.searchTool, k.writeTool, k.editTool, k.deleteTool} {
 		t, err := build()
 		if err != nil {
 			return nil, err
@@ -71,9 +87,12 @@ func (k *toolkit) tools() ([]tool.Tool, error) {
 	return out, nil
 }
 
+// deleteTimeout is for a file that has to be copied into the trash, because that lies on another disk.
+const deleteTimeout = 5 * time.Minute
+
 func query(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true,
+		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true, Local: true,
 		Timeout: 20 * time.Second,
 	}
 }

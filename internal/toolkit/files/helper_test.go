@@ -19,6 +19,8 @@ type desk struct {
 	t     testing.TB
 	dir   string
 	tools *tool.Registry
+	kit   *toolkit
+	trash string
 }
 
 func newDesk(tb testing.TB, change ...func(*bounds)) *desk {
@@ -27,8 +29,9 @@ func newDesk(tb testing.TB, change ...func(*bounds)) *desk {
 	for _, c := range change {
 		c(&b)
 	}
-	made, err := newToolkit(b).tools()
-	d := &desk{t: tb, dir: filepath.Join(tb.TempDir(), "workspace")}
+	d := &desk{t: tb, dir: filepath.Join(tb.TempDir(), "workspace"), kit: newToolkit(b), trash: filepath.Join(tb.TempDir(), "data", "trash")}
+	d.kit.config.Trash = d.trash
+	made, err := d.kit.tools()
 	d.must(err)
 	d.must(os.Mkdir(d.dir, 0o755))
 	d.tools, err = tool.NewRegistry(made...)
@@ -131,7 +134,7 @@ func codeOf(out tool.Outcome) regie.Code {
 }
 
 func TestDefinitions(t *testing.T) {
-	made, err := Tools()
+	made, err := Tools(Config{Trash: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +142,7 @@ func TestDefinitions(t *testing.T) {
 	for _, tl := range made {
 		d := tl.Definition()
 		names = append(names, d.Name)
-		query := d.Name != "files.write_file"
+		query := d.Name != "files.write_file" && d.Name != "files.edit_file" && d.Name != "files.delete_file"
 		if (d.Kind == regie.KindQuery) != query || (d.Class == regie.ClassRead) != query || d.ParallelSafe != query {
 			t.Errorf("%+v", d)
 		}
@@ -153,7 +156,7 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%s has the parameters %s", d.Name, d.Parameters)
 		}
 	}
-	if !slices.Equal(names, []string{"files.list_files", "files.read_file", "files.write_file"}) {
+	if !slices.Equal(names, []string{"files.list_files", "files.read_file", "files.search_text", "files.write_file", "files.edit_file", "files.delete_file"}) {
 		t.Errorf("the tools are %v", names)
 	}
 }
@@ -162,7 +165,10 @@ func TestDefinitions(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	d := newDesk(t)
 	d.file("a", "x")
-	calls := map[string]object{"list_files": {}, "read_file": {"path": "a"}, "write_file": {"path": "b", "content": "x"}}
+	calls := map[string]object{
+		"list_files": {}, "read_file": {"path": "a"}, "write_file": {"path": "b", "content": "x"}, "search_text": {"query": "x"},
+		"edit_file": {"path": "a", "edits": []object{{"old": "x", "new": "y"}}}, "delete_file": {"path": "a"},
+	}
 	for operation, args := range calls {
 		for dir, want := range map[string]regie.Code{
 			"": regie.CodeNotFound, d.dir + "x": regie.CodeFileNotFound, d.abs("a"): regie.CodeNotADirectory, "relative": regie.CodePathInvalid,
@@ -182,9 +188,14 @@ func TestPlaces(t *testing.T) {
 			strings.Repeat("a/", 3000): regie.CodePathInvalid, "a\\b": regie.CodePathInvalid, ".ssh/x": regie.CodePathProtected,
 			"a/b": regie.CodeNotADirectory,
 		} {
+			if path == ".ssh/x" && operation == "delete_file" { // there is nothing to ask about
+				want = regie.CodeFileNotFound
+			}
 			with := object{"path": path}
-			if operation == "write_file" {
-				with["content"] = "x"
+			for param, value := range args {
+				if param != "path" {
+					with[param] = value
+				}
 			}
 			if out := d.do(operation, with); out.State != regie.CallFailed || codeOf(out) != want || out.Error.Param != "path" {
 				t.Errorf("%s of %.30q: %s %+v", operation, path, out.State, out.Error)

@@ -25,7 +25,7 @@ type listArgs struct {
 
 func (k *toolkit) listTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.list_files", "List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed, .git is left out."),
+		query("files.list_files", "List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed. .git and what ignore files name is left out; a directory that is ignored is listed if you name it."),
 		tool.Handler[listArgs]{Run: k.list})
 }
 
@@ -48,7 +48,7 @@ func (k *toolkit) list(ctx context.Context, inv *tool.Invocation, args listArgs)
 	}
 	defer dir.Close()
 	l := lister{ctx: ctx, bounds: k.bounds, wanted: wanted, recursive: args.Recursive || wanted.deep}
-	if err := l.walk(dir, ""); err != nil && !errors.Is(err, errEnough) {
+	if err := l.walk(dir, root.Ignores(dir), ""); err != nil && !errors.Is(err, errEnough) {
 		return tool.Result{}, err
 	}
 	return tool.Result{Content: l.result(dir.Path, args.Pattern)}, nil
@@ -63,6 +63,8 @@ type lister struct {
 	visited   int
 	listed    int
 	depth     int
+	ignored   int
+	left      []string // some of what is ignored
 	out       strings.Builder
 	notes     []string
 }
@@ -71,8 +73,8 @@ type lister struct {
 var errEnough = errors.New("enough")
 
 // walk lists a directory; relative is its path below the one that was asked for.
-func (l *lister) walk(dir *workspace.Dir, relative string) error {
-	kept, err := l.collect(dir, relative)
+func (l *lister) walk(dir *workspace.Dir, ignores *workspace.Ignores, relative string) error {
+	kept, err := l.collect(dir, ignores, relative)
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (l *lister) walk(dir *workspace.Dir, relative string) error {
 			l.out.WriteString(line(dir, entry))
 		}
 		if entry.IsDir() && l.descends(below) {
-			if err := l.enter(dir, entry.Name(), below); err != nil {
+			if err := l.enter(dir, ignores, entry.Name(), below); err != nil {
 				return err
 			}
 		}
@@ -101,7 +103,7 @@ func (l *lister) walk(dir *workspace.Dir, relative string) error {
 func (l *lister) descends(below string) bool { return l.recursive && l.wanted.mayHold(below) }
 
 // enter lists a directory in another one. What cannot be opened is not the whole list's failure.
-func (l *lister) enter(dir *workspace.Dir, name, below string) error {
+func (l *lister) enter(dir *workspace.Dir, ignores *workspace.Ignores, name, below string) error {
 	if l.depth == l.bounds.depth {
 		l.note("%s lies too deep to be looked into", path.Join(dir.Path, name))
 		return nil
@@ -118,11 +120,11 @@ func (l *lister) enter(dir *workspace.Dir, name, below string) error {
 	defer next.Close()
 	l.depth++
 	defer func() { l.depth-- }()
-	return l.walk(next, below)
+	return l.walk(next, ignores.Enter(next), below)
 }
 
 // collect reads a directory in portions and keeps what is listed or looked into: of too many, those that come first by name.
-func (l *lister) collect(dir *workspace.Dir, relative string) (*firstByName, error) {
+func (l *lister) collect(dir *workspace.Dir, ignores *workspace.Ignores, relative string) (*firstByName, error) {
 	kept := &firstByName{most: l.bounds.held}
 	defer func() { _ = dir.Done() }() // it was only read
 	for {
@@ -139,11 +141,16 @@ func (l *lister) collect(dir *workspace.Dir, relative string) (*firstByName, err
 				continue
 			}
 			below := path.Join(relative, entry.Name())
-			if l.wanted.matches(below) {
-				kept.wanted++
+			wanted := l.wanted.matches(below)
+			switch {
+			case !wanted && (!entry.IsDir() || !l.descends(below)):
+			case ignores.Ignored(entry.Name(), entry.IsDir()):
+				l.leave(dir, entry)
+			default:
 				kept.add(entry)
-			} else if entry.IsDir() && l.descends(below) {
-				kept.add(entry)
+				if wanted {
+					kept.wanted++
+				}
 			}
 		}
 		switch {
@@ -153,6 +160,20 @@ func (l *lister) collect(dir *workspace.Dir, relative string) (*firstByName, err
 			l.note("%s was not read to its end", dir.Path)
 			return kept, nil
 		}
+	}
+}
+
+// leave counts what is ignored, and keeps some names of it.
+func (l *lister) leave(dir *workspace.Dir, entry fs.DirEntry) {
+	const most = 5
+	l.ignored++
+	if len(l.left) < most {
+		name := printable(path.Join(dir.Path, entry.Name()))
+		if entry.IsDir() {
+			name += "/"
+		}
+		l.left = append(l.left, name)
+		slices.Sort(l.left)
 	}
 }
 
@@ -176,10 +197,20 @@ func (l *lister) note(format string, args ...any) {
 func (l *lister) result(dir, pattern string) string {
 	if l.listed == 0 {
 		text := dir + " is empty"
+		if l.ignored > 0 {
+			text = dir + " holds nothing that is not ignored"
+		}
 		if pattern != "" {
 			text = "nothing in " + dir + " matches " + strconv.Quote(pattern)
 		}
 		l.out.WriteString(text + "\n")
+	}
+	if l.ignored > 0 {
+		more := ""
+		if l.ignored > len(l.left) {
+			more = fmt.Sprintf(" and %d more", l.ignored-len(l.left))
+		}
+		l.notes = append(l.notes, fmt.Sprintf("[%d ignored: %s%s]", l.ignored, strings.Join(l.left, ", "), more))
 	}
 	return strings.TrimSuffix(l.out.String()+strings.Join(l.notes, "\n"), "\n")
 }

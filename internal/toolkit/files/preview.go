@@ -30,6 +30,9 @@ type change struct {
 	before  workspace.Content
 	after   []byte
 	text    []byte // what is written: all of after, or what is appended
+	fresh   string // of it what was not there before
+
+	was string // the encoding that a write does not keep
 
 	huge           bool // too large to be compared
 	differs        bool // whether there is a diff by lines, with these counts
@@ -37,49 +40,84 @@ type change struct {
 	diff           string
 }
 
-// previewWrite shows a write before it is approved (spec 4.2). It reads what prepareWrite reads and refuses what that refuses.
-func (k *toolkit) previewWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (regie.Preview, error) {
+// preview shows a change before it is approved (spec 4.2). It reads what prepare reads and refuses what that refuses.
+func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (regie.Preview, error) {
 	root, err := open(inv)
 	if err != nil {
 		return regie.Preview{}, err
 	}
 	defer root.Close()
 	c := change{}
-	if c.planned, c.before, c.after, err = k.plan(root, args); err != nil {
+	c.planned, c.before, c.after, err = k.plan(root, inv, w)
+	unread, err := k.seen(ctx, inv, root, w, &c.before, err)
+	if err != nil {
 		return regie.Preview{}, err
 	}
 	if c.planned.Made, err = root.Missing(c.planned.Path); err != nil {
 		return regie.Preview{}, about("path", err)
 	}
-	written, err := root.Clean(args.Path)
+	written, err := root.Clean(w.path)
 	if err != nil {
 		return regie.Preview{}, about("path", err)
 	}
-	c.text = c.after
-	if c.planned.Mode == modeAppend {
+	c.decode()
+	c.text, c.fresh = c.after, string(c.after)
+	switch w.mode {
+	case modeAppend:
 		c.text = c.after[len(c.before.Data):]
+		c.fresh = string(c.text)
+	case modeEdit:
+		c.fresh = ""
+		for _, e := range w.edits {
+			c.fresh += e.New
+		}
 	}
 	k.compareLines(&c)
 	preview := regie.Preview{
-		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c),
+		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c), Once: c.before.Secret || root.Ignored(c.planned.Path),
 		Preconditions: []regie.Precondition{{Kind: regie.PreconditionFile, Name: c.planned.Path, Hash: c.planned.Before}},
 	}
 	if written != c.planned.Path {
 		preview.Warnings = append(preview.Warnings, regie.Say("%s leads through a link to %s", written, c.planned.Path))
 	} else { // what a scope compares by its letters must be where it leads
-		preview.Scopes = scopes(c.planned.Path)
+		preview.Scopes = scopes(c.planned.Path, w.mode)
 	}
-	if c.before.Exists && c.planned.Mode == modeOverwrite && !bytes.Equal(c.before.Data, c.after) && !root.Versioned(c.planned.Path) {
+	if unread {
+		preview.Warnings = append(preview.Warnings, regie.Say("the agent has not read %s in this session", c.planned.Path))
+	}
+	rewritten := c.planned.Mode == modeOverwrite || c.planned.Mode == modeEdit || c.planned.Mode == modeDelete
+	if c.before.Exists && rewritten && !c.same() && !root.Versioned(c.planned.Path) {
 		preview.Warnings = append(preview.Warnings, regie.Say("no version control was found around %s", c.planned.Path))
 	}
 	return preview, nil
 }
 
+// decode shows a text in UTF-16 as what it says.
+func (c *change) decode() {
+	if order, ok := wideText(c.after); ok {
+		c.after = decodeWide(c.after, order)
+	}
+	if order, ok := wideText(c.before.Data); ok {
+		c.before.Data = decodeWide(c.before.Data, order)
+		if c.planned.Mode == modeOverwrite {
+			c.was = wideName(order)
+		}
+	}
+}
+
+// same reports whether the file stays as it is.
+func (c *change) same() bool {
+	return c.before.Exists && c.planned.Before == c.planned.After
+}
+
 // compareLines makes the diff. A file of bytes and a huge one are not compared: then what is written is shown, or its beginning.
 func (k *toolkit) compareLines(c *change) {
-	before, from := string(c.before.Data), c.planned.Path
+	before, from, to := string(c.before.Data), c.planned.Path, c.planned.Path
+	if c.planned.Mode == modeDelete {
+		to = "/dev/null"
+	}
 	switch {
-	case c.before.Exists && bytes.Equal(c.before.Data, c.after):
+	case c.same(), c.planned.Mode == modeDelete && (c.before.Secret || c.before.Large || c.binary()):
 		return
 	case len(c.after) > k.bounds.diffed || len(before) > k.bounds.diffed:
 		c.huge = true
@@ -87,10 +125,10 @@ func (k *toolkit) compareLines(c *change) {
 		return
 	case !c.before.Exists:
 		from = "/dev/null"
-	case c.binary():
+	case c.binary(), c.before.Secret:
 		before = "" // only what is written can be shown
 	}
-	found, err := udiff.ToUnifiedDiff(from, c.planned.Path, before, c.edits(before), udiff.DefaultContextLines)
+	found, err := udiff.ToUnifiedDiff(from, to, before, c.edits(before), udiff.DefaultContextLines)
 	if err != nil { // the edits do not fit the text that they were made from
 		c.diff = string(c.text)
 		return
@@ -110,7 +148,7 @@ func (k *toolkit) compareLines(c *change) {
 			}
 		}
 	}
-	c.diff, c.differs = found.String(), !c.binary()
+	c.diff, c.differs = found.String(), !c.binary() && !c.before.Secret
 }
 
 // edits are the steps from a text to what the write makes of it. Those of an append are known and need no search.
@@ -121,6 +159,8 @@ func (c *change) edits(before string) []udiff.Edit {
 		return nil
 	case c.planned.Mode == modeAppend, before == "":
 		return []udiff.Edit{{Start: len(before), End: len(before), New: written}}
+	case written == "":
+		return []udiff.Edit{{Start: 0, End: len(before)}}
 	default:
 		return udiff.Lines(before, written)
 	}
@@ -128,20 +168,28 @@ func (c *change) edits(before string) []udiff.Edit {
 
 // binary reports whether the file that is there is not text.
 func (c *change) binary() bool {
-	return binary(c.before.Data[:min(len(c.before.Data), sniffed)])
+	return notText(c.before.Data[:min(len(c.before.Data), sniffed)])
 }
 
 // sentence says what the write does.
 func (c *change) sentence() regie.Sentence {
 	name, added := c.planned.Path, c.planned.Added
 	switch {
+	case c.planned.Mode == modeDelete && c.differs && lines(c.before.Data) == 1:
+		return regie.Say("delete %s: 1 line, %s bytes", name, strconv.FormatInt(c.before.Size, 10))
+	case c.planned.Mode == modeDelete && c.differs:
+		return regie.Say("delete %s: %s lines, %s bytes", name, strconv.Itoa(lines(c.before.Data)), strconv.FormatInt(c.before.Size, 10))
+	case c.planned.Mode == modeDelete:
+		return regie.Say("delete %s: %s bytes", name, strconv.FormatInt(c.before.Size, 10))
+	case c.planned.Mode == modeEdit && c.differs:
+		return regie.Say("edit %s: +%s −%s lines", name, strconv.Itoa(c.added), strconv.Itoa(c.removed))
 	case !c.before.Exists && len(c.after) == 0:
 		return regie.Say("create the empty file %s", name)
 	case !c.before.Exists && added == 1:
 		return regie.Say("write 1 line to %s (new file)", name)
 	case !c.before.Exists:
 		return regie.Say("write %s lines to %s (new file)", strconv.Itoa(added), name)
-	case bytes.Equal(c.before.Data, c.after):
+	case c.same():
 		return regie.Say("write %s again as it is: nothing changes", name)
 	case c.planned.Mode == modeAppend && added == 1:
 		return regie.Say("append 1 line to %s", name)
@@ -158,10 +206,16 @@ func (c *change) sentence() regie.Sentence {
 func (k *toolkit) warnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }
-	if n := plain.Count(strings.ReplaceAll(string(c.text), "\r\n", "\n")); n > 0 {
+	if n := plain.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
 		say(regie.Say("the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}
 	switch {
+	case c.planned.Mode == modeDelete && c.before.Large:
+		say(regie.Say("it is too large to be shown: it goes to the trash of the data directory"))
+	case c.before.Secret && c.before.Exists:
+		say(regie.Say("what stands in the file is not shown, because it may be secret"))
+	case c.planned.Mode == modeDelete && c.binary():
+		say(regie.Say("it is not text (%s)", kindOf(c.before.Data)))
 	case c.before.Exists && c.binary():
 		kind := http.DetectContentType(c.before.Data)
 		say(regie.Say("the file that is there is not text (%s, %s bytes): only what is written is shown", kind, strconv.Itoa(len(c.before.Data))))
@@ -169,7 +223,8 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
 	}
 	switch {
-	case c.huge && c.planned.Mode == modeOverwrite && c.before.Exists:
+	case c.planned.Mode == modeDelete:
+	case c.huge && c.planned.Mode != modeAppend && c.before.Exists:
 		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards", strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after))))
 	case c.huge:
 		say(regie.Say("the file will have %s bytes", strconv.Itoa(len(c.after))))
@@ -177,16 +232,21 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	if c.huge && len(c.text) > k.bounds.opening {
 		say(regie.Say("only the beginning of what is written is shown"))
 	}
+	if c.was != "" {
+		say(regie.Say("the file is written in %s and becomes UTF-8", c.was))
+	}
 	if c.before.Perm&0o111 != 0 {
 		say(regie.Say("%s is executable", c.planned.Path))
 	}
-	if s := c.ends(); s.Format != "" {
+	if s := c.ends(); !s.IsZero() {
 		say(s)
 	}
 	if len(c.planned.Made) > 0 {
 		say(regie.Say("the directory %s is made", c.planned.Made[len(c.planned.Made)-1]))
 	}
-	if c.planned.Links > 1 {
+	if c.planned.Links > 1 && c.planned.Mode == modeDelete {
+		say(regie.Say("the file has %s names (hard links): the others stay", strconv.FormatUint(c.planned.Links, 10)))
+	} else if c.planned.Links > 1 {
 		say(regie.Say("the file has %s names (hard links): the others keep the old content", strconv.FormatUint(c.planned.Links, 10)))
 	}
 	return out
@@ -196,7 +256,7 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 func (c *change) ends() regie.Sentence {
 	before, after := lineEnds(c.before.Data), lineEnds(c.after)
 	switch {
-	case c.before.Exists && c.binary(): // it has no lines
+	case c.planned.Mode == modeDelete, c.before.Exists && c.binary(): // it has no lines, or none are written
 		return regie.Sentence{}
 	case c.planned.Ends != "":
 		return regie.Say("the line ends are written as %s, like those of the file", c.planned.Ends)
@@ -228,11 +288,18 @@ func lineEnds(text []byte) string {
 
 // scopes are what an answer about a write may cover besides this very call (decision 20), the narrowest first: this file, the files
 // below its directory, those below the topmost one, all.
-func scopes(name string) []regie.Scope {
+func scopes(name, mode string) []regie.Scope {
 	scope := func(kind regie.ScopeKind, value string, words regie.Sentence) regie.Scope {
 		return regie.Scope{Field: "path", Kind: kind, Value: value, Sentence: words}
 	}
-	out := []regie.Scope{scope(regie.ScopeExact, name, regie.Say("any text to %s", name))}
+	words := regie.Say("any text to %s", name)
+	switch mode {
+	case modeEdit:
+		words = regie.Say("any edit of %s", name)
+	case modeDelete:
+		words = regie.Say("the file %s", name)
+	}
+	out := []regie.Scope{scope(regie.ScopeExact, name, words)}
 	if dir := path.Dir(name); dir != "." {
 		out = append(out, scope(regie.ScopeUnder, dir, regie.Say("any file below %s/", dir)))
 		if top, _, deep := strings.Cut(dir, "/"); deep {
@@ -242,15 +309,19 @@ func scopes(name string) []regie.Scope {
 	return append(out, regie.Scope{Kind: regie.ScopeAny, Sentence: regie.Say("any file of this workspace")})
 }
 
-// checkWrite compares the file with what a preview showed (decision 20).
-func (k *toolkit) checkWrite(_ context.Context, inv *tool.Invocation, args writeArgs, preconditions []regie.Precondition) error {
+// check compares the file with what a preview showed (decision 20).
+func (k *toolkit) check(_ context.Context, inv *tool.Invocation, w wish, preconditions []regie.Precondition) error {
 	var now workspace.Content
 	root, err := open(inv)
 	if err == nil {
 		defer root.Close()
-		now, err = root.Load(args.Path, k.bounds.changed)
+		load := root.LoadAny
+		if w.mode == modeDelete {
+			load = root.LoadLarge
+		}
+		now, err = load(w.path, k.bounds.changed)
 	}
-	if stale := compare(now, err, preconditions); stale != nil {
+	if stale := compare(&now, err, preconditions); stale != nil {
 		return stale
 	}
 	return about("path", err)
@@ -258,21 +329,19 @@ func (k *toolkit) checkWrite(_ context.Context, inv *tool.Invocation, args write
 
 // compare returns CodeStalePreview where a file, or the failure to load it, is not what was approved. It returns nil where nothing
 // was asked to be compared, and where the failure does not tell: its caller fails with that.
-func compare(now workspace.Content, failure error, preconditions []regie.Precondition) error {
+func compare(now *workspace.Content, failure error, preconditions []regie.Precondition) error {
 	if len(preconditions) == 0 {
 		return nil
 	}
 	switch regie.CodeOf(failure) {
-	case "", regie.CodeFileExists: // it was loaded; that it exists is compared below
+	// It was loaded, or would have been; that it exists, and what is in it, is compared below.
+	case "", regie.CodeFileExists, regie.CodeTextNotFound, regie.CodeTextAmbiguous:
 	case regie.CodeNoPermission, regie.CodeToolError, regie.CodeInternal:
 		return nil
 	default:
 		return about("path", regie.Errorf(regie.CodeStalePreview, "the file is no longer what the preview showed: %v", failure))
 	}
-	var hash regie.Hash
-	if now.Exists {
-		hash = regie.HashOf(now.Data)
-	}
+	hash := now.Identity()
 	for _, p := range preconditions {
 		if p.Kind != regie.PreconditionFile || p.Name != now.Path || p.Hash != hash {
 			return about("path", regie.Errorf(regie.CodeStalePreview, "%s is no longer what the preview showed: it has to be approved anew", now.Path))

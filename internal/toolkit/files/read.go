@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,45 +28,111 @@ type readArgs struct {
 
 func (k *toolkit) readTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.read_file", "Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described."),
-		tool.Handler[readArgs]{Run: k.read, Schema: func(s *jsonschema.Schema) {
+		query("files.read_file", "Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described. "+
+			"A file that may hold a secret, such as .env, is only read when a person allows it."),
+		tool.Handler[readArgs]{Run: k.read, MustAsk: k.mustAskRead, Preview: k.previewRead, Schema: func(s *jsonschema.Schema) {
 			atLeast(s, "start_line", 1)
 			atLeast(s, "end_line", 1)
 		}})
 }
 
 func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
-	if args.EndLine > 0 && args.EndLine < args.StartLine {
-		return tool.Result{}, about("end_line", regie.Errorf(regie.CodeBadArguments, "end_line %d lies before start_line %d", args.EndLine, args.StartLine))
+	if err := args.check(); err != nil {
+		return tool.Result{}, err
 	}
 	root, err := open(inv)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer root.Close()
-	f, info, err := root.OpenFile(args.Path)
+	allowed := granted(inv)
+	if place, err := root.Place(args.Path); err == nil && allowed != "" && place.Path != allowed {
+		return tool.Result{}, about("path", regie.Errorf(regie.CodeStalePreview, "%s no longer leads to %s, which was approved", args.Path, allowed))
+	}
+	f, info, err := root.OpenGranted(args.Path, allowed)
 	if err != nil {
 		return tool.Result{}, about("path", err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: f, left: k.bounds.scanned}, 64<<10)
+	return k.show(ctx, args, f, info.Size())
+}
+
+func (a readArgs) check() error {
+	if a.EndLine > 0 && a.EndLine < a.StartLine {
+		return about("end_line", regie.Errorf(regie.CodeBadArguments, "end_line %d lies before start_line %d", a.EndLine, a.StartLine))
+	}
+	return nil
+}
+
+// previewRead says what is read; what stands in the file is not shown.
+func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args readArgs) (regie.Preview, error) {
+	if err := args.check(); err != nil {
+		return regie.Preview{}, err
+	}
+	root, err := open(inv)
+	if err != nil {
+		return regie.Preview{}, err
+	}
+	defer root.Close()
+	place, err := root.Place(args.Path)
+	if err != nil {
+		return regie.Preview{}, about("path", err)
+	}
+	f, info, err := root.OpenGranted(args.Path, place.Path)
+	if err != nil {
+		return regie.Preview{}, about("path", err)
+	}
+	_ = f.Close() // nothing was read
+	p := regie.Preview{
+		Sentence: regie.Say("read %s (%s bytes)", place.Path, strconv.FormatInt(info.Size(), 10)), Once: place.Secret,
+		Preconditions: []regie.Precondition{{Kind: regie.PreconditionPlace, Name: place.Path}},
+	}
+	written, err := root.Clean(args.Path)
+	if err == nil && written != place.Path {
+		p.Warnings = append(p.Warnings, regie.Say("%s leads through a link to %s", written, place.Path))
+	}
+	if place.Secret {
+		p.Sentence = regie.Say("read %s (%s bytes), which may hold a secret", place.Path, strconv.FormatInt(info.Size(), 10))
+		p.Warnings = append(p.Warnings, regie.Say("what stands in it is sent to the model and kept in this conversation"))
+	}
+	return p, nil
+}
+
+// show is what the model reads of a file of a size.
+func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size int64) (tool.Result, error) {
+	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: file, left: k.bounds.scanned}, 64<<10)
 	head, err := in.Peek(sniffed)
+	order, wide := wideText(head[:len(head)&^1])
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return tool.Result{}, unreadable(args.Path, err)
 	case len(head) == 0:
 		return tool.Result{Content: args.Path + " is empty"}, nil
-	case binary(head):
-		kind := http.DetectContentType(head)
-		return tool.Result{Content: fmt.Sprintf("%s is not text that can be shown: %d bytes, %s", args.Path, info.Size(), kind)}, nil
-	case info.Size() > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
-		return tool.Result{Content: fmt.Sprintf("%s is text of %d bytes, too much to be shown from its top: name start_line and end_line", args.Path, info.Size())}, nil
+	case wide && size%2 == 0 && size <= k.bounds.counted:
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return tool.Result{}, unreadable(args.Path, err)
+		}
+		return k.page(args, bufio.NewReader(bytes.NewReader(decodeWide(data, order))), size, "the file is written in "+wideName(order)+"; edit_file keeps that")
+	case notText(head):
+		return k.describe(args.Path, in, slices.Clone(head), size)
+	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
+		return tool.Result{Content: fmt.Sprintf("%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
 	}
-	p := page{in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine, count: info.Size() <= k.bounds.counted}
+	return k.page(args, in, size, "")
+}
+
+// page shows lines of a text.
+func (k *toolkit) page(args readArgs, in *bufio.Reader, size int64, note string) (tool.Result, error) {
+	p := page{in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine, count: size <= k.bounds.counted}
 	if err := p.read(); err != nil {
 		return tool.Result{}, unreadable(args.Path, err)
 	}
-	return p.result(args.Path)
+	out, err := p.result(args.Path)
+	if err == nil && note != "" {
+		out.Content += "[" + note + "]\n"
+	}
+	return out, err
 }
 
 // unreadable describes a failure in the middle of a file.
@@ -101,8 +166,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// binary reports whether a file's first bytes are not text: a NUL, or much that is not UTF-8.
-func binary(head []byte) bool {
+// notText reports whether a file's first bytes are not text: a NUL, or much that is not UTF-8.
+func notText(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}

@@ -44,9 +44,9 @@ func TestRead(t *testing.T) {
 		{object{"path": "wide.txt"}, "     1\t" + strings.Repeat("é", 10) + "… [the line has 30 bytes]\n     2\tnext\n"},
 		{object{"path": "acts.txt"}, "     1\ta␛[2Jb\tc␇␍d␡\uFFFD\n"},
 		{object{"path": "exact.txt"}, "     1\t" + strings.Repeat("x", 20) + "\n     2\t" + strings.Repeat("y", 20) + "\n"},
-		{object{"path": "image.png"}, "image.png is not text that can be shown: 16 bytes, image/png"},
-		{object{"path": "noise"}, "noise is not text that can be shown: 200 bytes, text/plain; charset=utf-16be"},
-		{object{"path": "wide16.txt"}, "wide16.txt is not text that can be shown: 6 bytes, text/plain; charset=utf-16le"},
+		{object{"path": "image.png"}, "image.png is not text that can be shown: 16 bytes, image/png, SHA-256 02a3e298f1533f62558c58e4c70edcab9af5a50d62d925fd5390942020fb0fb8"},
+		{object{"path": "noise"}, "noise is not text that can be shown: 200 bytes, bytes of no known kind, SHA-256 " + regie.HashOf([]byte(strings.Repeat("\xfe\xff\x80\x81", 50))).String()},
+		{object{"path": "wide16.txt"}, "     1\thi\n[the file is written in UTF-16, little endian; edit_file keeps that]\n"},
 		{object{"path": "late-nul.txt", "start_line": 5001}, "  5001\t␀\n"},
 		{object{"path": "long.txt", "start_line": 99}, "    99\tline\n   100\tline\n"},
 		{object{"path": "long.txt"}, strings.Join(numberedLines(1, 16), "") + "[lines 1 to 16 of 100; go on with start_line 17]\n"},
@@ -110,7 +110,7 @@ func TestReadHuge(t *testing.T) {
 		want string
 	}{
 		{object{"path": "nul.bin"}, "", "nul.bin is not text that can be shown: 10737418240 bytes, application/octet-stream"},
-		{object{"path": "text.log"}, "", "text.log is text of 10737418240 bytes, too much to be shown from its top: name start_line and end_line"},
+		{object{"path": "text.log"}, "", "text.log is text of 10737418240 bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text"},
 		{object{"path": "text.log", "start_line": 999, "end_line": 1000}, "", "   999\ta line of the log\n  1000\ta line of the log\n"},
 		{object{"path": "text.log", "start_line": 5000}, regie.CodeFileTooLarge, ""},
 	} {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,64 +26,135 @@ const (
 	modeAppend    = "append"
 )
 
+// The modes of an intent that the other tools have.
+const (
+	modeEdit   = "edit"
+	modeDelete = "delete"
+)
+
+// wish is what a call wants of a file, whichever tool it is of.
+type wish struct {
+	path, mode string
+	content    string // of a write
+	edits      []edit
+}
+
+func (a writeArgs) wish() wish {
+	if a.Mode == "" {
+		a.Mode = modeCreate
+	}
+	return wish{path: a.Path, mode: a.Mode, content: a.Content}
+}
+
 type writeArgs struct {
 	Path    string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Content string `json:"content" jsonschema:"the text to write"`
-	Mode    string `json:"mode,omitempty" jsonschema:"create (the default) refuses an existing file, overwrite replaces it, append adds to its end"`
+	Mode    string `json:"mode,omitempty" jsonschema:"create (the default) refuses an existing file, overwrite replaces it, append adds lines to its end"`
 }
 
-// intent is what is stored before a write starts (decisions 4, 16 and 20): what was there and what will be there. A probe compares the
-// file with both, and the result is made from it alone, so that a probe gives the result that the write would have given.
+// intent is what is stored before a file is written, edited or deleted (decisions 4, 16 and 20): what was there and what will be there. A
+// probe compares the file with both, and the result is made from it alone, so that a probe gives the result that the call would have given.
+// Undo works from it.
 type intent struct {
 	Path   string      `json:"path"` // without links
 	Mode   string      `json:"mode"`
 	Before regie.Hash  `json:"before,omitzero"` // zero: there was no file
-	After  regie.Hash  `json:"after"`
-	Size   int         `json:"size"`           // bytes afterwards
-	Lines  int         `json:"lines"`          // lines afterwards
-	Added  int         `json:"added"`          // lines that are written
-	Perm   fs.FileMode `json:"perm,omitempty"` // of the file that was there
-	// Kept names the blob with the content before (decision 16), which is Before; zero where nothing was kept.
+	After  regie.Hash  `json:"after"`           // zero: there is none afterwards
+	Size   int         `json:"size"`            // bytes afterwards
+	Lines  int         `json:"lines"`           // lines afterwards
+	Added  int         `json:"added"`           // lines that are written
+	Perm   fs.FileMode `json:"perm,omitempty"`  // of the file that was there
+	// Kept names the blob with the content before (decision 16), which is Before; zero where there was no file, and where a file was too
+	// large for a blob.
 	Kept       regie.Hash `json:"kept,omitzero"`
-	BeforeSize int        `json:"before_size,omitempty"` // bytes of the file that was there
+	BeforeSize int64      `json:"before_size,omitempty"` // bytes of the file that was there
+	// Trash is where a deleted file lies that is too large for a blob, relative to the trash of the data directory. Before is then the hash
+	// of what the file system says of it, not of its content: workspace.Content.Identity.
+	Trash string `json:"trash,omitempty"`
+	// Edits are the lines, as they are afterwards, at which an edit replaced something.
+	Edits []int `json:"edits,omitempty"`
 	// Made are the directories that have to be made.
 	Made []string `json:"made,omitempty"`
 	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
-	Ends  string `json:"ends,omitempty"`
-	Links uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
+	Ends string `json:"ends,omitempty"`
+	// Closed is set where the last line of the file had no end and got one, Marked where the byte order mark of the file was kept; Wide names
+	// the encoding that was kept, if that is not bytes.
+	Closed bool   `json:"closed,omitempty"`
+	Marked bool   `json:"marked,omitempty"`
+	Wide   string `json:"wide,omitempty"`
+	Links  uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
 }
 
 func (k *toolkit) writeTool() (tool.Tool, error) {
-	return tool.New(regie.ToolDefinition{
-		Name: "files.write_file", Kind: regie.KindAction, Class: regie.ClassVerifiable, Risk: regie.RiskInternal, Timeout: 30 * time.Second,
-		Description: "Write a text file of the workspace in one step. Missing directories are made. A file that exists keeps its permissions and its line ends.",
-	}, tool.Handler[writeArgs]{
-		Prepare: k.prepareWrite, Run: k.write, Probe: k.probeWrite, Preview: k.previewWrite, CheckPreconditions: k.checkWrite,
-		Schema: func(s *jsonschema.Schema) {
-			s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
-			s.Properties["mode"].Default = json.RawMessage(`"create"`)
-		},
-	})
+	handler := changer(k, writeArgs.wish)
+	handler.Schema = func(s *jsonschema.Schema) {
+		s.Properties["mode"].Enum = []any{modeCreate, modeOverwrite, modeAppend}
+		s.Properties["mode"].Default = json.RawMessage(`"create"`)
+	}
+	return tool.New(action("files.write_file",
+		"Write a text file of the workspace in one step. Missing directories are made. A file that exists keeps its permissions, its encoding and its line ends. To change a part of a file, use edit_file."),
+		handler)
 }
 
-// prepareWrite records what is there and what will be there, and keeps what is there. It changes nothing in the workspace. What it
-// records is what an approval saw, or it fails: from then on Run sees to it that the file is what was recorded.
-func (k *toolkit) prepareWrite(ctx context.Context, inv *tool.Invocation, args writeArgs) (json.RawMessage, error) {
+func action(name, description string) regie.ToolDefinition {
+	return regie.ToolDefinition{
+		Name: name, Description: description, Kind: regie.KindAction, Class: regie.ClassVerifiable, Risk: regie.RiskInternal, Timeout: 30 * time.Second,
+	}
+}
+
+// changer is the code of a tool that changes one file: they differ in what they wish.
+func changer[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
+	return tool.Handler[A]{
+		Prepare: func(ctx context.Context, inv *tool.Invocation, args A) (json.RawMessage, error) {
+			return k.prepare(ctx, inv, wished(args))
+		},
+		Run: func(ctx context.Context, inv *tool.Invocation, args A) (tool.Result, error) {
+			return k.run(ctx, inv, wished(args))
+		},
+		Probe: func(ctx context.Context, inv *tool.Invocation, args A) (tool.Evidence, tool.Result, error) {
+			return k.probe(ctx, inv, wished(args))
+		},
+		Preview: func(ctx context.Context, inv *tool.Invocation, args A) (regie.Preview, error) {
+			return k.preview(ctx, inv, wished(args))
+		},
+		CheckPreconditions: func(ctx context.Context, inv *tool.Invocation, args A, preconditions []regie.Precondition) error {
+			return k.check(ctx, inv, wished(args), preconditions)
+		},
+		Foresee: func(ctx context.Context, inv *tool.Invocation, args A) ([]tool.State, error) {
+			return k.foresee(ctx, inv, wished(args))
+		},
+		MustAsk: func(ctx context.Context, inv *tool.Invocation, args A) []regie.Sentence {
+			return k.mustAskChange(ctx, inv, wished(args))
+		},
+		Changes: changesOf,
+	}
+}
+
+// prepare records what is there and what will be there, and keeps what is there. It changes nothing in the workspace. What it records is
+// what an approval saw, or it fails: from then on run sees to it that the file is what was recorded.
+func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (json.RawMessage, error) {
 	var planned intent
 	var before workspace.Content
 	root, err := open(inv)
 	if err == nil {
 		defer root.Close()
-		planned, before, _, err = k.plan(root, args)
+		planned, before, _, err = k.plan(root, inv, w)
 	}
-	if stale := compare(before, err, inv.Preconditions); stale != nil {
+	if stale := compare(&before, err, inv.Preconditions); stale != nil {
 		return nil, stale
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = k.allowed(root, inv, &before)
+	}
+	if _, stale := k.seen(ctx, inv, root, w, &before, err); stale != nil {
+		return nil, stale
 	}
 	if planned.Made, err = root.Missing(planned.Path); err != nil {
 		return nil, about("path", err)
+	}
+	if before.Large {
+		planned.Trash = trashName(inv, planned.Path)
+		return json.Marshal(planned)
 	}
 	if before.Exists && inv.Keep != nil {
 		if planned.Kept, err = inv.Keep(ctx, before.Data); err != nil {
@@ -94,42 +167,108 @@ func (k *toolkit) prepareWrite(ctx context.Context, inv *tool.Invocation, args w
 	return json.Marshal(planned)
 }
 
-// plan reads what is there and works out what is to be there.
-func (k *toolkit) plan(root *workspace.Root, args writeArgs) (planned intent, before workspace.Content, after []byte, err error) {
-	if args.Mode == "" {
-		args.Mode = modeCreate
+// plan reads what is there, or what is assumed to be there by then, and works out what is to be there.
+func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (planned intent, before workspace.Content, after []byte, err error) {
+	load := root.LoadAny
+	if w.mode == modeDelete {
+		load = root.LoadLarge
 	}
-	if before, err = root.Load(args.Path, k.bounds.changed); err != nil {
+	if before, err = load(w.path, k.bounds.changed); err != nil {
 		return planned, before, nil, about("path", err)
 	}
-	planned = intent{Path: before.Path, Mode: args.Mode, Perm: before.Perm}
-	var text []byte
-	text, planned.Ends = withLineEnds([]byte(args.Content), before.Data)
-	switch {
-	case args.Mode == modeCreate && before.Exists:
-		return planned, before, nil, tool.Advice{
-			Err: regie.Errorf(regie.CodeFileExists, "%s exists already", before.Path), Param: "mode",
-			Hint: "mode overwrite replaces it, mode append adds to its end",
+	if assumed, ok := inv.Assumes(regie.PreconditionFile, before.Path); ok {
+		before.Exists, before.Data, before.Links, before.Large = assumed.Exists, assumed.Data, 1, false // who writes a file gives it one name
+		before.Size = int64(len(before.Data))
+	}
+	planned = intent{Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity()}
+	if before.Exists {
+		planned.BeforeSize = before.Size
+	}
+	if before.Links > 1 {
+		planned.Links = before.Links
+	}
+	switch w.mode {
+	case modeEdit:
+		after, err = k.edited(&planned, &before, w.edits)
+	case modeDelete:
+		if !before.Exists {
+			err = about("path", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path))
+		} else if before.Large && k.config.Trash == "" {
+			err = about("path", regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, and there is no trash to keep it in", before.Path, before.Size))
 		}
-	case args.Mode == modeAppend:
-		after = bytes.Join([][]byte{before.Data, text}, nil)
-	case args.Mode == modeCreate, args.Mode == modeOverwrite:
-		after = text
+		return planned, before, nil, err
 	default:
-		return planned, before, nil, about("mode", regie.Errorf(regie.CodeBadArguments, "there is no mode %q: use create, overwrite or append", args.Mode))
+		after, err = written(&planned, &before, w)
+	}
+	if err != nil {
+		return planned, before, nil, err
 	}
 	if int64(len(after)) > k.bounds.changed {
 		err = regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d are allowed", before.Path, len(after), k.bounds.changed)
 		return planned, before, nil, about("content", err)
 	}
-	planned.After, planned.Size, planned.Lines, planned.Added = regie.HashOf(after), len(after), lines(after), lines(text)
-	if before.Exists {
-		planned.Before, planned.BeforeSize = regie.HashOf(before.Data), len(before.Data)
-	}
-	if before.Links > 1 {
-		planned.Links = before.Links
-	}
+	planned.After, planned.Size = regie.HashOf(after), len(after)
 	return planned, before, after, nil
+}
+
+// written is what a write leaves, in the encoding of the file that is there.
+func written(planned *intent, before *workspace.Content, w wish) (after []byte, err error) {
+	if w.mode == modeCreate && before.Exists {
+		return nil, tool.Advice{
+			Err: regie.Errorf(regie.CodeFileExists, "%s exists already", before.Path), Param: "mode",
+			Hint: "mode overwrite replaces it, mode append adds to its end",
+		}
+	}
+	enc, err := encodingOf(before)
+	text := err == nil
+	if !text { // bytes, as they are
+		enc = &encoding{text: before.Data}
+	}
+	content, marked := []byte(w.content), enc.order == nil && bytes.HasPrefix(before.Data, mark)
+	if marked || enc.order != nil { // it has one
+		content = bytes.TrimPrefix(content, mark)
+	}
+	content, planned.Ends = withLineEnds(content, enc.text)
+	planned.Added = lines(content)
+	if enc.order != nil {
+		planned.Wide = wideName(enc.order)
+	}
+	switch w.mode {
+	case modeAppend:
+		if enc.bytesOnly && !ascii(w.content) {
+			return nil, tool.Advice{
+				Err: regie.Errorf(regie.CodeBadArguments, "%s is not UTF-8, so letters beyond ASCII cannot be added to it without mixing encodings", before.Path), Param: "content",
+				Hint: "add ASCII text alone, or have a person convert the file",
+			}
+		}
+		whole := enc.text
+		if text && unended(whole) && len(content) > 0 {
+			planned.Closed, whole = true, append(bytes.Clone(whole), lineEnd(whole)...)
+		}
+		content = slices.Concat(whole, content)
+	case modeCreate, modeOverwrite:
+		if marked {
+			planned.Marked, content = true, slices.Concat(mark, content)
+		}
+	default:
+		return nil, about("mode", regie.Errorf(regie.CodeBadArguments, "there is no mode %q: use create, overwrite or append", w.mode))
+	}
+	planned.Lines = lines(content)
+	return enc.encode(content), nil
+}
+
+// foresee says what a call is going to leave.
+func (k *toolkit) foresee(_ context.Context, inv *tool.Invocation, w wish) ([]tool.State, error) {
+	root, err := open(inv)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	planned, _, after, err := k.plan(root, inv, w)
+	if err != nil {
+		return nil, err
+	}
+	return []tool.State{{Kind: regie.PreconditionFile, Name: planned.Path, Exists: w.mode != modeDelete, Data: after}}, nil
 }
 
 // withLineEnds gives a text the line ends of the file that it goes to (spec 8.2), where all of the file's are alike. It names them if
@@ -164,8 +303,8 @@ func readIntent(inv *tool.Invocation) (planned intent, err error) {
 	return planned, nil
 }
 
-// write does what was prepared, if everything still is as it was then.
-func (k *toolkit) write(ctx context.Context, inv *tool.Invocation, args writeArgs) (tool.Result, error) {
+// run does what was prepared, if everything still is as it was then.
+func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
 		return tool.Result{}, tool.NotDone{Err: err}
@@ -180,9 +319,9 @@ func (k *toolkit) write(ctx context.Context, inv *tool.Invocation, args writeArg
 		return tool.Result{}, tool.NotDone{Err: err}
 	}
 	defer release()
-	now, before, after, err := k.plan(root, args)
-	switch {
-	case regie.CodeOf(err) == regie.CodeFileExists:
+	now, before, after, err := k.plan(root, inv, w)
+	switch code := regie.CodeOf(err); {
+	case code == regie.CodeFileExists, code != "" && w.mode == modeEdit && (code == regie.CodeTextNotFound || code == regie.CodeTextAmbiguous):
 		return tool.Result{}, tool.NotDone{Err: changedSince(planned)}
 	case err != nil:
 		return tool.Result{}, tool.NotDone{Err: err}
@@ -191,7 +330,16 @@ func (k *toolkit) write(ctx context.Context, inv *tool.Invocation, args writeArg
 	case ctx.Err() != nil:
 		return tool.Result{}, tool.NotDone{Err: context.Cause(ctx)}
 	}
-	tried, err := root.Replace(workspace.Change{Before: before, Data: after, Tag: inv.CallID.String()})
+	var tried bool
+	if w.mode == modeDelete {
+		removal := workspace.Removal{Before: before, Tag: inv.CallID.String()}
+		if planned.Trash != "" {
+			removal.Trash = filepath.Join(k.config.Trash, filepath.FromSlash(planned.Trash))
+		}
+		tried, err = root.Remove(ctx, removal)
+	} else {
+		tried, err = root.Replace(workspace.Change{Before: before, Data: after, Tag: inv.CallID.String()})
+	}
 	switch {
 	case err != nil && !tried:
 		return tool.Result{}, tool.NotDone{Err: err}
@@ -202,7 +350,7 @@ func (k *toolkit) write(ctx context.Context, inv *tool.Invocation, args writeArg
 }
 
 func changedSince(planned intent) error {
-	return about("path", regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", planned.Path))
+	return about("path", regie.Errorf(regie.CodeFileChanged, "%s has changed since the call was prepared: read it again", planned.Path))
 }
 
 // reserve waits for other writes of the same file. Two files share a place by chance; that costs time and nothing else.
@@ -216,9 +364,9 @@ func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(
 	}
 }
 
-// probeWrite compares the file with what was before and what should be after. It removes nothing but the temporary file of this very
-// call, which a crash left.
-func (k *toolkit) probeWrite(_ context.Context, inv *tool.Invocation, args writeArgs) (tool.Evidence, tool.Result, error) {
+// probe compares the file with what was before and what should be after. It removes nothing but the temporary file of this very call,
+// which a crash left, and gives a file back that it left half deleted.
+func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.Evidence, tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
 		return tool.Unsure, tool.Result{}, err
@@ -228,16 +376,25 @@ func (k *toolkit) probeWrite(_ context.Context, inv *tool.Invocation, args write
 		return tool.Unsure, tool.Result{}, err
 	}
 	defer root.Close()
-	now, err := root.Load(args.Path, k.bounds.changed)
+	load, tag := root.LoadAny, inv.CallID.String()
+	if w.mode == modeDelete {
+		load = root.LoadLarge
+		if err := root.Reappear(planned.Path, tag); err != nil {
+			return tool.Unsure, tool.Result{}, err
+		}
+	}
+	now, err := load(w.path, k.bounds.changed)
 	if err != nil || now.Path != planned.Path {
 		return tool.Unsure, tool.Result{}, err
 	}
-	// What cannot be tidied up does not change the finding.
-	_ = root.Clear(now.Path, inv.CallID.String())
-	switch {
-	case now.Exists && regie.HashOf(now.Data) == planned.After:
+	if w.mode != modeDelete {
+		// What cannot be tidied up does not change the finding.
+		_ = root.Clear(now.Path, tag)
+	}
+	switch now.Identity() {
+	case planned.After:
 		return tool.Happened, planned.result(), nil // also if the file was like this before: then nothing had to happen
-	case !now.Exists && planned.Before.IsZero(), now.Exists && regie.HashOf(now.Data) == planned.Before:
+	case planned.Before:
 		return tool.NotHappened, tool.Result{}, nil
 	default:
 		return tool.Unsure, tool.Result{}, nil
@@ -248,6 +405,12 @@ func (k *toolkit) probeWrite(_ context.Context, inv *tool.Invocation, args write
 func (i intent) result() tool.Result {
 	var b strings.Builder
 	switch {
+	case i.Mode == modeDelete && i.Trash != "":
+		fmt.Fprintf(&b, "deleted %s, %d bytes; it lies in the trash, from where a person can take it back", i.Path, i.BeforeSize)
+	case i.Mode == modeDelete:
+		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
+	case i.Mode == modeEdit:
+		fmt.Fprintf(&b, "edited %s at %s, now %s, %d bytes", i.Path, lineList(i.Edits), count(i.Lines), i.Size)
 	case i.Before.IsZero():
 		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
 	case i.Mode == modeAppend:
@@ -263,6 +426,15 @@ func (i intent) result() tool.Result {
 	}
 	if i.Ends != "" {
 		fmt.Fprintf(&b, "; line ends written as %s like the rest of the file", i.Ends)
+	}
+	if i.Closed {
+		b.WriteString("; the last line had no end and got one first")
+	}
+	switch {
+	case i.Wide != "":
+		fmt.Fprintf(&b, "; written in %s like the file before", i.Wide)
+	case i.Marked:
+		b.WriteString("; the byte order mark of the file was kept")
 	}
 	if i.Links > 1 {
 		fmt.Fprintf(&b, "; the file had %d names (hard links), the others keep the old content", i.Links)

@@ -22,6 +22,11 @@ func TestWrite(t *testing.T) {
 	d.file("run.sh", "old")
 	d.must(os.Chmod(d.abs("run.sh"), 0o750))
 	d.file("open.txt", "one")
+	d.file("open-crlf.txt", "one\r\ntwo")
+	d.file("marked.txt", "\ufeffone\n")
+	d.file("wide.txt", "\xff\xfea\x00\n\x00")
+	d.file("latin.txt", "caf\xe9\n")
+	d.file("bytes.bin", "\x00\x01\x02")
 	d.file("linked.txt", "old")
 	d.must(os.Link(d.abs("linked.txt"), d.abs("other.txt")))
 	for _, row := range []struct {
@@ -36,7 +41,16 @@ func TestWrite(t *testing.T) {
 		{"./notes//deep/../e.md", "x", "create", "created notes/e.md, 1 line, 1 bytes", "x"},
 		{d.abs("f.md"), "x", "create", "created f.md, 1 line, 1 bytes", "x"},
 		{"b.md", "two\nthree\n", "append", "appended 2 lines to b.md, now 3 lines, 14 bytes", "one\ntwo\nthree\n"},
-		{"open.txt", "two", "append", "appended 1 line to open.txt, now 1 line, 6 bytes", "onetwo"},
+		{"open.txt", "two", "append", "appended 1 line to open.txt, now 2 lines, 7 bytes; the last line had no end and got one first", "one\ntwo"},
+		{"open-crlf.txt", "three\n", "append", "appended 1 line to open-crlf.txt, now 3 lines, 17 bytes; line ends written as CRLF like the rest of the file; the last line had no end and got one first", "one\r\ntwo\r\nthree\r\n"},
+		{"marked.txt", "é\n", "overwrite", "replaced marked.txt, 1 line, 6 bytes; the byte order mark of the file was kept", "\ufeffé\n"},
+		{"marked.txt", "\ufeffx\n", "overwrite", "replaced marked.txt, 1 line, 5 bytes; the byte order mark of the file was kept", "\ufeffx\n"},
+		{"marked.txt", "y\n", "append", "appended 1 line to marked.txt, now 2 lines, 7 bytes", "\ufeffx\ny\n"},
+		{"new-marked.txt", "\ufeffx\n", "create", "created new-marked.txt, 1 line, 5 bytes", "\ufeffx\n"},
+		{"wide.txt", "b\n", "append", "appended 1 line to wide.txt, now 2 lines, 10 bytes; written in UTF-16, little endian like the file before", "\xff\xfea\x00\n\x00b\x00\n\x00"},
+		{"wide.txt", "é\n", "overwrite", "replaced wide.txt, 1 line, 6 bytes; written in UTF-16, little endian like the file before", "\xff\xfe\xe9\x00\n\x00"},
+		{"latin.txt", "x\n", "append", "appended 1 line to latin.txt, now 2 lines, 7 bytes", "caf\xe9\nx\n"},
+		{"bytes.bin", "x", "append", "appended 1 line to bytes.bin, now 1 line, 4 bytes", "\x00\x01\x02x"},
 		{"run.sh", "new", "overwrite", "replaced run.sh, 1 line, 3 bytes", "new"},
 		{"run.sh", "new", "overwrite", "replaced run.sh, 1 line, 3 bytes; that is what it held before", "new"},
 		{"crlf.txt", "a\nb\n", "overwrite", "replaced crlf.txt, 2 lines, 6 bytes; line ends written as CRLF like the rest of the file", "a\r\nb\r\n"},
@@ -73,6 +87,7 @@ func TestWriteRefuses(t *testing.T) {
 	d := newDesk(t, func(b *bounds) { b.changed = 100 })
 	d.file("a.md", "one\n")
 	d.file("big", strings.Repeat("x", 101))
+	d.file("latin", "caf\xe9\n")
 	d.file(".git/config", "git's own")
 	d.must(os.Symlink("a.md", d.abs("link")))
 	d.fifo("fifo")
@@ -93,6 +108,7 @@ func TestWriteRefuses(t *testing.T) {
 		{object{"path": "new/", "content": "x"}, regie.CodeNotAFile, regie.CallFailed, "path"},
 		{object{"path": "a.md/b", "content": "x"}, regie.CodeNotADirectory, regie.CallFailed, "path"},
 		{object{"path": "link", "content": "x", "mode": "overwrite"}, regie.CodeNotAFile, regie.CallFailed, "path"},
+		{object{"path": "latin", "content": "é", "mode": "append"}, regie.CodeBadArguments, regie.CallFailed, "content"},
 		{object{"path": "fifo", "content": "x", "mode": "append"}, regie.CodeSpecialFile, regie.CallFailed, "path"},
 		{object{"path": ".git/hooks/pre-commit", "content": "x"}, regie.CodePathProtected, regie.CallFailed, "path"},
 		{object{"path": ".Regie/config.yaml", "content": "x"}, regie.CodePathProtected, regie.CallFailed, "path"},

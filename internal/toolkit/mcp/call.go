@@ -65,8 +65,10 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 // written, or the answer says by the protocol's own words that it was not processed.
 func (s *Server) failed(ctx context.Context, session *session, flight *flight, err error) error {
 	said, answered := errors.AsType[*jsonrpc.Error](err)
+	// The server's life ends its calls' contexts a moment later than its connection: a call that met the end of that first was closed too.
+	over := ctx.Err() != nil || s.life.Err() != nil
 	switch status := flight.status.Load(); {
-	case !flight.sent.Load() && ctx.Err() != nil:
+	case !flight.sent.Load() && over:
 		return tool.NotDone{Err: s.ended(ctx)}
 	case !flight.sent.Load():
 		return tool.NotDone{Err: s.down(err)}
@@ -79,7 +81,7 @@ func (s *Server) failed(ctx context.Context, session *session, flight *flight, e
 		return tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "the MCP server %s refused the call with HTTP status %d: check its headers", s.config.Name, status)}
 	case refused(status):
 		return tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "the MCP server %s refused the call with HTTP status %d: %s", s.config.Name, status, s.cause(err))}
-	case ctx.Err() != nil:
+	case over:
 		return s.ended(ctx)
 	case answered && said.Code != rejected:
 		return regie.Errorf(regie.CodeToolError, "the MCP server %s answered with an error: %s", s.config.Name, s.say(said.Message))

@@ -66,6 +66,8 @@ type Config struct {
 	Allow, Deny []string
 	// Timeout bounds a call, zero means a minute; StartTimeout bounds start, initialize and list together, zero means 30 s.
 	Timeout, StartTimeout time.Duration
+	// Wait is how long a round that begins waits for the server while it is being tried, from the beginning of the try; zero means 5 s.
+	Wait time.Duration
 	// Log gets what an operator needs to see: restarts, changed and left-out tools. Nil discards it.
 	Log *slog.Logger
 }
@@ -87,7 +89,7 @@ func (c Config) Validate() error {
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has neither a command nor a url: give one", c.Name)
 	case len(c.Command) > 0 && c.URL != "":
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has both a command and a url: give one", c.Name)
-	case c.Timeout < 0 || c.StartTimeout < 0:
+	case c.Timeout < 0 || c.StartTimeout < 0 || c.Wait < 0:
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has a negative timeout", c.Name)
 	}
 	check := c.validateCommand

@@ -71,7 +71,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: a secret is printed: %v", name, err)
 		}
 	}
-	if _, err := Connect(t.Context(), Config{Name: "box"}); regie.CodeOf(err) != regie.CodeBadRequest {
+	if _, err := New(Config{Name: "box"}); regie.CodeOf(err) != regie.CodeBadRequest {
 		t.Errorf("a bad configuration connects: %v", err)
 	}
 }

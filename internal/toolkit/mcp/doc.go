@@ -8,8 +8,13 @@
 //
 // # Who owns what
 //
-// A Server owns at most one session, and whoever holds its turn (a channel of one place) may open, list or end it. Nothing runs in the
-// background to restart a server: a call that finds it gone does, within the call's own time.
+// A Fleet owns the servers of an engine, and the registry that rounds begin with: whoever holds its lock may make a new one, of entries
+// that stay as they are, and everybody reads the current one by a pointer. Nothing polls: servers are looked at when a round begins. One
+// that is away, or whose list has changed, is then tried by a goroutine, one for each server at most, which ends within the server's
+// start timeout or with Close.
+//
+// A Server owns at most one session, and whoever holds its turn (a channel of one place) may open, list or end it. A call that finds it
+// gone restarts it, within the call's own time. What it tells of itself in between (that its list has changed) only sets a mark.
 //
 // Each session has these goroutines, and Close returns after they have ended:
 //

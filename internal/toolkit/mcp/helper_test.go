@@ -44,6 +44,7 @@ var servers = map[string]func(){
 	"deaf":    func() { raw(deaf) },
 	"asks":    func() { raw(asks) },
 	"shifts":  func() { raw(shifts) },
+	"slow":    func() { raw(slow()) },
 	"modern":  func() { raw(modern) },
 	"babbles": func() {
 		for {
@@ -76,17 +77,49 @@ func command(t *testing.T, server string) Config {
 // start connects to a server until the end of the test.
 func start(t *testing.T, c Config, set ...func(*Server)) *Server {
 	t.Helper()
-	s, err := connect(t.Context(), c, func(s *Server) {
-		s.grace = 5 * time.Second
-		for _, change := range set {
-			change(s)
-		}
-	})
+	s, err := connect(t.Context(), c, append([]func(*Server){func(s *Server) { s.grace = 5 * time.Second }}, set...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// connect is New and the first Ensure; set changes what tests change. Where it fails nothing is left of the server.
+func connect(ctx context.Context, c Config, set ...func(*Server)) (*Server, error) {
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range set {
+		change(s)
+	}
+	if err := s.Ensure(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// relist has a server's list be read again.
+func relist(t *testing.T, s *Server) {
+	t.Helper()
+	s.live.Load().changed.Store(true)
+	if err := s.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told waits until a server has said that its tools have changed.
+func told(t *testing.T, s *Server) {
+	t.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(20 * time.Second); s.stands() != changed; <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatal("the server never said that its tools have changed")
+		}
+	}
 }
 
 // noLeak fails a test that leaves goroutines behind once what it cleans up later has been cleaned up.
@@ -331,6 +364,16 @@ func shifts(r rawRequest) bool {
 		os.Exit(0)
 	}
 	return false
+}
+
+// slow lists its tools once, and then no more.
+func slow() func(r rawRequest) bool {
+	listed := false
+	return func(r rawRequest) bool {
+		again := r.Method == "tools/list" && listed
+		listed = listed || r.Method == "tools/list"
+		return again
+	}
 }
 
 // modern knows only the newest protocol.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,12 +50,12 @@ func TestConnectFails(t *testing.T) {
 		})
 	}
 	noLeak(t)
-	if _, err := Connect(t.Context(), Config{Name: "box", Command: []string{"/no/such/program"}}); regie.CodeOf(err) != regie.CodeServerDown {
+	if _, err := connect(t.Context(), Config{Name: "box", Command: []string{"/no/such/program"}}); regie.CodeOf(err) != regie.CodeServerDown {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Connect(ctx, command(t, "sdk")); err == nil {
+	if _, err := connect(ctx, command(t, "sdk")); err == nil {
 		t.Errorf("an ended context connects")
 	}
 }
@@ -131,11 +132,43 @@ func TestRestartsAreBounded(t *testing.T) {
 	if down() {
 		t.Errorf("a server that lasted is not restarted at once")
 	}
-	for !down() {
-		crash()
-	}
-	if err := s.Refresh(t.Context()); err != nil || down() {
-		t.Errorf("a person cannot bring it back: %v", err)
+}
+
+// TestTriesAreBounded tries a server that was never there as rarely as one that keeps ending, and one behind a URL, which is not started
+// by trying, once a minute at the least.
+func TestTriesAreBounded(t *testing.T) {
+	for name, row := range map[string]struct {
+		c    Config
+		last time.Duration
+	}{
+		"command": {Config{Name: "box", Command: []string{"/no/such/program"}}, pauses[len(pauses)-1]},
+		"url":     {Config{Name: "box", URL: "http://127.0.0.1:1/mcp", AllowPrivate: true}, patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			s, err := New(row.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			at := time.Now()
+			s.now = func() time.Time { return at }
+			tried := func() bool {
+				err := s.Ensure(t.Context())
+				if regie.CodeOf(err) != regie.CodeServerDown {
+					t.Fatalf("got %v", err)
+				}
+				return !strings.Contains(err.Error(), "left alone")
+			}
+			for _, pause := range append(slices.Clone(pauses[:len(pauses)-1]), row.last, row.last) {
+				if at = at.Add(pause - 1); pause > 0 && tried() {
+					t.Errorf("it was tried within %s", pause)
+				}
+				if at = at.Add(1); !tried() {
+					t.Errorf("it was not tried after %s", pause)
+				}
+			}
+		})
 	}
 }
 

@@ -78,7 +78,7 @@ func TestHTTP(t *testing.T) {
 	if out := call(t, named(t, s, "far.mutates"), "{}"); out.State != regie.CallSucceeded {
 		t.Fatalf("%+v", out.Error)
 	}
-	<-s.Changes()
+	told(t, s)
 	if out := call(t, old, "{}"); out.State != regie.CallFailed || out.Error.Code != regie.CodeToolChanged {
 		t.Errorf("a changed tool: %+v %+v", out, out.Error)
 	}
@@ -217,7 +217,7 @@ func TestHTTPConnectFails(t *testing.T) {
 		{"private by name", Config{URL: strings.Replace(refuses.URL, "127.0.0.1", "localhost", 1)}, regie.CodeNoPermission, "allow_private"},
 	} {
 		row.c.Name = "far"
-		_, err := Connect(t.Context(), row.c)
+		_, err := connect(t.Context(), row.c)
 		if regie.CodeOf(err) != row.code || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", row.name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -46,6 +47,9 @@ type process struct {
 	err   *os.File // our end of its standard error
 	log   *tail    // the end of its standard error, and what else it wrote
 	grace time.Duration
+
+	// stranger is set of one that never introduced itself: it has nothing to bring to an end.
+	stranger atomic.Bool
 
 	once    sync.Once
 	stop    chan struct{} // closed: end it
@@ -149,10 +153,11 @@ func (p *process) await(exited chan<- struct{}) {
 	_ = p.cmd.Wait() // the state says it all
 }
 
-// end ends the process as the protocol asks: its input is closed, and only one that does not end by itself is signalled.
+// end ends the process as the protocol asks: its input is closed, and only one that does not end by itself is signalled, or that never
+// spoke the protocol.
 func (p *process) end(exited <-chan struct{}) {
 	_ = p.in.Close()
-	if settled(p.grace, exited) {
+	if !p.stranger.Load() && settled(p.grace, exited) {
 		return
 	}
 	terminate(p.cmd)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -25,7 +26,10 @@ const (
 // pauses are the least times from one restart to the next; the last one stands for all later ones.
 var pauses = []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Minute}
 
-// Server is a connected MCP server (spec 4.2). Its methods, and its tools, may be used from many goroutines. Close it.
+// patience is the longest pause between tries of a server behind a URL: asking for it starts nothing.
+const patience = time.Minute
+
+// Server is a configured MCP server, connected or not (spec 4.2). Its methods, and its tools, may be used from many goroutines. Close it.
 type Server struct {
 	config    Config
 	secrets   []string
@@ -33,7 +37,6 @@ type Server struct {
 	alone     *http.Transport // the same, with a new connection for each request
 	life      context.Context // ends with Close
 	end       context.CancelFunc
-	changes   chan struct{}
 	log       *slog.Logger
 
 	// For tests.
@@ -46,6 +49,11 @@ type Server struct {
 	session  *session
 	restarts int
 	next     time.Time // no restart before it
+	tried    bool      // to open a session
+	failure  error     // of the last try to; nil where it was opened
+
+	live    atomic.Pointer[session] // the session, for who only looks
+	version atomic.Uint64           // rises with each list that is another one
 
 	mu      sync.Mutex // guards what follows, and nothing is waited for under it
 	offered []offer
@@ -53,49 +61,99 @@ type Server struct {
 	known   bool // there was a list
 }
 
-// Connect starts or reaches a server, introduces itself and reads the list of its tools, all within the configuration's StartTimeout.
-// It returns CodeBadRequest for a configuration that Validate refuses, CodeServerDown with the server's last words where it does not
-// answer, CodeNoPermission where it asks for a key, and the context's error.
-func Connect(ctx context.Context, c Config) (*Server, error) {
-	return connect(ctx, c, func(*Server) {})
-}
-
-// connect is Connect; set may change what tests change.
-func connect(ctx context.Context, c Config, set func(*Server)) (*Server, error) {
+// New returns a server that nothing has been asked of yet: Ensure connects it. It returns CodeBadRequest for a configuration that
+// Validate refuses.
+func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: c, secrets: c.secrets(), log: c.Log, changes: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		now: time.Now, grace: defaultGrace, freshness: freshness,
+		config: c, secrets: c.secrets(), log: c.Log, turn: make(chan struct{}, 1), now: time.Now, grace: defaultGrace, freshness: freshness,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	set(s)
 	if c.URL != "" {
 		s.transport = newTransport(c)
 		s.alone = s.transport.Clone()
 		s.alone.DisableKeepAlives = true
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	if err := s.Refresh(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
 	return s, nil
 }
 
-// Tools returns the server's tools as it described them last, by name (spec 4.2). Each runs only as long as the server describes it so;
-// after Changes there are new ones to ask for, with new hashes.
+// Ensure has the server there, with the list of its tools as it now is: it starts or reaches one that is not, within the bounds of
+// restarts and the configuration's StartTimeout, and reads the list again where the server said that it has changed, or where it is older
+// than the freshness. It returns CodeServerDown with the server's last words where it does not answer, CodeNoPermission where it asks for
+// a key, and the context's error.
+func (s *Server) Ensure(ctx context.Context) error {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.give()
+	return s.ensure(ctx)
+}
+
+// ensure is Ensure for who holds the turn.
+func (s *Server) ensure(ctx context.Context) error {
+	switch {
+	case s.session == nil || s.session.isOver():
+		return s.restart(ctx)
+	case s.session.changed.Swap(false) || s.stale(s.session):
+		if err := s.list(ctx, s.session); err != nil {
+			s.session.changed.Store(true)
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) stale(session *session) bool {
+	return s.now().Sub(time.Unix(0, session.listed.Load())) >= s.freshness
+}
+
+// standing is how a server is, as far as one can tell without asking it.
+type standing int
+
+const (
+	gone    standing = iota // there is no connection
+	changed                 // it said that its tools have changed
+	stale                   // its list is older than the freshness
+	fine
+)
+
+// stands tells how the server is. It waits for nothing.
+func (s *Server) stands() standing {
+	switch session := s.live.Load(); {
+	case session == nil || session.isOver():
+		return gone
+	case session.changed.Load():
+		return changed
+	case s.stale(session):
+		return stale
+	default:
+		return fine
+	}
+}
+
+// Tools returns the server's tools as it described them last, by name (spec 4.2), none before it has. Each runs only as long as the
+// server describes it so.
 func (s *Server) Tools() []tool.Tool {
+	tools, _ := s.listed()
+	return tools
+}
+
+// listed returns the tools with the version of their list.
+func (s *Server) listed() ([]tool.Tool, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]tool.Tool, len(s.offered))
 	for i, o := range s.offered {
 		out[i] = &remote{offer: o, server: s}
 	}
-	return out
+	return out, s.version.Load()
 }
 
 // Warnings names the tools that were left out of the last list, each with its reason, in English.
@@ -103,26 +161,6 @@ func (s *Server) Warnings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.left)
-}
-
-// Changes receives a value after the server said that its tools have changed, or after they were found changed: call Refresh, then
-// Tools. Values that nobody waits for become one.
-func (s *Server) Changes() <-chan struct{} { return s.changes }
-
-// Refresh reads the list of tools again, over a new connection if the old one has ended: at once, whatever the bounds of restarts say,
-// and the count of them begins anew. Its errors are those of Connect.
-func (s *Server) Refresh(ctx context.Context) error {
-	ctx, cancel := s.within(ctx)
-	defer cancel()
-	if err := s.take(ctx); err != nil {
-		return err
-	}
-	defer s.give()
-	s.restarts, s.next = 0, time.Time{}
-	if s.session == nil || s.session.isOver() {
-		return s.open(ctx)
-	}
-	return s.list(ctx, s.session)
 }
 
 // Close ends the server: running calls end at once, with the outcome UNKNOWN where they were sent; its input is closed, then it and
@@ -133,7 +171,7 @@ func (s *Server) Close() {
 	defer s.give()
 	if s.session != nil {
 		s.session.close()
-		s.session = nil
+		s.hold(nil)
 	}
 	if s.transport != nil {
 		s.transport.CloseIdleConnections()
@@ -183,16 +221,8 @@ func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
 		return nil, err
 	}
 	defer s.give()
-	switch {
-	case s.session == nil || s.session.isOver():
-		if err := s.restart(ctx); err != nil {
-			return nil, err
-		}
-	case s.session.changed.Swap(false) || s.now().Sub(s.session.listed) >= s.freshness:
-		if err := s.list(ctx, s.session); err != nil {
-			s.session.changed.Store(true)
-			return nil, err
-		}
+	if err := s.ensure(ctx); err != nil {
+		return nil, err
 	}
 	switch pin, ok := s.session.pins[t.remote]; {
 	case !ok:
@@ -204,7 +234,7 @@ func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
 	return s.session, nil
 }
 
-// restart opens a session in place of one that has ended, unless it is too soon for that.
+// restart opens a session, for the first time or in place of one that has ended, unless it is too soon for that.
 func (s *Server) restart(ctx context.Context) error {
 	now := s.now()
 	last := s.session
@@ -212,13 +242,44 @@ func (s *Server) restart(ctx context.Context) error {
 		s.restarts = 0
 	}
 	if wait := s.next.Sub(now); wait > 0 && s.restarts > 0 {
-		return regie.Errorf(regie.CodeServerDown, "the MCP server %s is down after %d restarts and is left alone for %s: %s",
-			s.config.Name, s.restarts, wait.Round(time.Second), s.epitaph(last, nil))
+		return regie.Errorf(regie.CodeServerDown, "the MCP server %s is down after %d tries and is left alone for %s: %s",
+			s.config.Name, s.restarts, wait.Round(time.Second), s.lastWords(last))
 	}
-	s.restarts++
-	s.next = now.Add(pauses[min(s.restarts, len(pauses)-1)])
-	s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts, "last", s.epitaph(last, nil))
-	return s.open(ctx)
+	if last != nil {
+		s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts+1, "last", s.epitaph(last, nil))
+	}
+	err := s.open(ctx)
+	if s.tried || err != nil { // a first start that succeeds is no restart
+		s.restarts++
+		s.next = now.Add(s.pause(s.restarts))
+	}
+	if s.tried, s.failure = true, err; err != nil {
+		s.hold(nil) // how long the last one lasted was counted
+	}
+	return err
+}
+
+// pause is the least time from one try to the next.
+func (s *Server) pause(tries int) time.Duration {
+	pause := pauses[min(tries, len(pauses)-1)]
+	if s.config.URL != "" {
+		pause = min(pause, patience)
+	}
+	return pause
+}
+
+// lastWords say why a server is down: how its last session ended, or why there was none.
+func (s *Server) lastWords(last *session) string {
+	if s.failure != nil {
+		return s.failure.Error()
+	}
+	return s.epitaph(last, nil)
+}
+
+// hold makes a session the server's.
+func (s *Server) hold(session *session) {
+	s.session = session
+	s.live.Store(session)
 }
 
 // open connects and lists. On failure there is no session.
@@ -233,7 +294,7 @@ func (s *Server) open(ctx context.Context) error {
 		fresh.close()
 		return err
 	}
-	s.session = fresh
+	s.hold(fresh)
 	return nil
 }
 
@@ -246,7 +307,7 @@ func (s *Server) list(ctx context.Context, session *session) error {
 	if err != nil {
 		return s.unlisted(ctx, session, err)
 	}
-	session.listed = s.now()
+	session.listed.Store(s.now().UnixNano())
 	offered, left := offers(s.config, listed)
 	session.pins = map[string]regie.Hash{}
 	for _, o := range offered {
@@ -255,24 +316,17 @@ func (s *Server) list(ctx context.Context, session *session) error {
 	s.mu.Lock()
 	same := slices.EqualFunc(s.offered, offered, func(a, b offer) bool { return a.pin == b.pin })
 	first, sameLeft := !s.known, slices.Equal(s.left, left)
-	s.offered, s.left, s.known = offered, left, true
+	if s.offered, s.left, s.known = offered, left, true; first || !same {
+		s.version.Add(1)
+	}
 	s.mu.Unlock()
 	if len(left) > 0 && !sameLeft {
 		s.log.Warn("MCP tools left out", "server", s.config.Name, "tools", strings.Join(left, "; "))
 	}
 	if !same && !first {
 		s.log.Warn("MCP tools changed", "server", s.config.Name)
-		s.tell()
 	}
 	return nil
-}
-
-// tell says that the tools have changed, or may have.
-func (s *Server) tell() {
-	select {
-	case s.changes <- struct{}{}:
-	default:
-	}
 }
 
 // unlisted is the error of a list that could not be read.
@@ -280,5 +334,7 @@ func (s *Server) unlisted(ctx context.Context, session *session, err error) erro
 	if ctx.Err() != nil && s.life.Err() == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
-	return regie.Errorf(regie.CodeServerDown, "the MCP server %s does not list its tools: %s", s.config.Name, s.epitaph(session, err))
+	down := regie.Errorf(regie.CodeServerDown, "the MCP server %s does not list its tools: %s", s.config.Name, s.epitaph(session, err))
+	down.Err = ctx.Err() // a list that is late says nothing about the connection
+	return down
 }

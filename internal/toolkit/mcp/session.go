@@ -32,13 +32,13 @@ type session struct {
 	hello   *flight       // of the first request
 	over    chan struct{} // closed by watch: the connection has ended, the process is gone
 
-	changed atomic.Bool // the server said that its tools have changed
+	changed atomic.Bool  // the server said that its tools have changed
+	listed  atomic.Int64 // when its list was read, in nanoseconds since 1970
 	began   time.Time
 	ended   time.Time // set before over
 
 	// Guarded by the server's turn.
-	listed time.Time
-	pins   map[string]regie.Hash // by the server's name for the tool
+	pins map[string]regie.Hash // by the server's name for the tool
 }
 
 // dial opens a connection, in a newer protocol where the server does not speak the settled one.
@@ -82,12 +82,15 @@ func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 		Capabilities: &sdk.ClientCapabilities{}, // no sampling, no questions, no roots
 		// A call that asks for input would be sent again by the SDK, with the answers: a once must not be.
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { out.changed.Store(true); s.tell() },
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { out.changed.Store(true) },
 	})
 	client.AddReceivingMiddleware(out.patience(s.now))
 	client.AddSendingMiddleware(uncached)
 	connected, err := client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
+		if out.process != nil {
+			out.process.stranger.Store(true)
+		}
 		out.halt()
 		if out.process != nil {
 			<-out.process.done

@@ -34,7 +34,7 @@ func readTool(read func(ctx context.Context, session, call regie.ID) (string, er
 		return nil, regie.Errorf(regie.CodeBadRequest, "the session toolkit needs something to read results with")
 	}
 	d := definition(ReadResult, "Read on in a result of this conversation that was shortened. The end of a part says where to go on.", "")
-	d.ParallelSafe, d.Cacheable = true, true // what is stored never changes
+	d.ParallelSafe, d.Local, d.Cacheable = true, true, true // what is stored never changes
 	d.MaxResult = maxPart + 1<<10
 	return tool.New(d, tool.Handler[readArgs]{Run: reader{read}.run, Schema: func(s *jsonschema.Schema) {
 		var first, least, most float64 = 0, minPart, maxPart

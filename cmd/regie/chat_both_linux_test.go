@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+// TestChatCoversNoLink answers for all of docs/: a call of the same reply that leads out of it through a link is asked about all the same.
+func TestChatCoversNoLink(t *testing.T) {
+	s := newStage(t,
+		reply("Two files.", wanted{"a", "docs/a.txt", "one\n"}, wanted{"b", "docs/link/b.txt", "two\n"}, wanted{"c", "docs/c.txt", "three\n"}),
+		reply("All done."))
+	for _, dir := range []string{"docs", "src"} {
+		if err := os.Mkdir(s.work(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../src", s.work("docs/link")); err != nil {
+		t.Fatal(err)
+	}
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("write")
+	c.expect("call 1 of 3:")
+	c.expect("[l] later")
+	c.enter("s")
+	c.expect("  3  any file below docs/")
+	c.expect("b to go back: ")
+	c.enter("3")
+	c.expect("that covers, and allows, the calls 3")
+	c.expect("call 2 of 3:")
+	c.expect("docs/link/b.txt leads through a link to src/b.txt")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("All done.")
+	c.expect("> ")
+	c.press("\x04")
+	c.ends(0)
+	s.holds("docs/a.txt", "one\n")
+	s.holds("src/b.txt", "")
+	s.holds("docs/c.txt", "three\n")
+}
+
+// TestChatTwoPeople has somebody else answer one call of three while a person looks at it, who then answers all of them: they are told,
+// nothing of their answer is taken as given, and they are asked about the two that are left.
+func TestChatTwoPeople(t *testing.T) {
+	s := newStage(t,
+		reply("Three files.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}, wanted{"c", "c.txt", "three\n"}),
+		reply("All done."))
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("write")
+	c.expect("call 1 of 3:")
+	c.expect("[l] later")
+	other := s.regie("deny", "last", "1", "--reason", "not that one")
+	other.expect("denied: 1 call(s)")
+	other.ends(0)
+	c.enter("Y")
+	c.expect("has answered this already: deny")
+	c.expect("call 2 of 3:")
+	c.expect("write 1 line to b.txt")
+	c.expect("[l] later")
+	c.enter("Y")
+	c.expect("All done.")
+	c.expect("> ")
+	c.press("\x04")
+	c.ends(0)
+	s.holds("a.txt", "")
+	s.holds("b.txt", "two\n")
+	s.holds("c.txt", "three\n")
+}
+
+// TestChatClose closes a chat: not while it waits for an answer, and a message opens it again.
+func TestChatClose(t *testing.T) {
+	s := newStage(t, reply("One file.", wanted{"a", "a.txt", "one\n"}), reply("One."), reply("Two."))
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("/close")
+	c.expect("nothing was said in this chat")
+	c.enter("write")
+	c.expect("[l] later")
+	c.enter("l")
+	c.expect("it stays in the inbox")
+	c.enter("/close")
+	c.expect("a round of this session is open")
+	c.enter("/approvals")
+	c.expect("[l] later")
+	c.enter("y")
+	c.expect("One.")
+	c.expect("> ")
+	c.enter("/close")
+	c.expect("closed; a message opens it again")
+	c.enter("are you there?")
+	c.expect("Two.")
+	c.expect("> ")
+	c.press("\x04")
+	c.ends(0)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// modelsTime bounds how long the servers are waited for.
+const modelsTime = 5 * time.Second
+
+func (c *command) modelsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "models", Args: usage(cobra.NoArgs), Short: c.text.T("What models are configured, where that comes from, and which answer"),
+		Long: c.text.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.models(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
+	c.modelFlags(cmd)
+	return cmd
+}
+
+func (c *command) models(ctx context.Context, asJSON bool) error {
+	c.settle(ctx)
+	list := app.ListModels(ctx, c.config, modelsTime)
+	if asJSON {
+		encoder := json.NewEncoder(c.stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(map[string]any{"provider": c.config.Provider, "model": c.config.Model, "origin": c.config.Origin, "providers": list})
+	}
+	if c.config.Provider == "" {
+		fmt.Fprintln(c.stdout, c.text.T("no model is chosen"))
+		c.choices()
+	} else {
+		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("chosen: %s (%s), model %s (%s)", c.config.Provider, c.origin(c.config.Origin["provider"]),
+			orDash(c.config.Model), orDash(c.origin(c.config.Origin["model"])))))
+	}
+	if asked := c.asked(); len(asked) > 0 {
+		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("asked with %s (%s)", strings.Join(asked, ", "), c.origin(c.config.Origin["file"]))))
+	}
+	for i := range list {
+		c.showProvider(&list[i])
+	}
+	return nil
+}
+
+// asked is how the agent's model is asked, where the file says it, in the file's words.
+func (c *command) asked() (out []string) {
+	agent := c.config.File.Agents["main"]
+	if agent.ReasoningEffort != "" {
+		out = append(out, "reasoning_effort: "+agent.ReasoningEffort)
+	}
+	if agent.ParallelToolCalls != nil {
+		out = append(out, fmt.Sprintf("parallel_tool_calls: %t", *agent.ParallelToolCalls))
+	}
+	return out
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (c *command) showProvider(p *app.ProviderInfo) {
+	line := func(s string) { fmt.Fprintln(c.stdout, plain.Strip(s)) }
+	mark := " "
+	if p.Chosen {
+		mark = "*"
+	}
+	line("")
+	kind := p.Type
+	if p.API == config.APIResponses {
+		kind += ", " + p.API
+	}
+	if p.Vendor != "" && p.Vendor != p.Type {
+		kind += ", " + p.Vendor
+	}
+	line(fmt.Sprintf("%s %s (%s) %s", mark, p.Name, kind, p.BaseURL))
+	var from []string
+	for _, field := range slices.Sorted(maps.Keys(p.Origin)) {
+		if origin := p.Origin[field]; origin != "" {
+			from = append(from, field+": "+c.origin(origin))
+		}
+	}
+	if len(from) > 0 {
+		line("    " + strings.Join(from, ", "))
+	}
+	if p.Tier != "" {
+		line("    service_tier: " + p.Tier)
+	}
+	switch {
+	case p.Reachable:
+		line("    ✓ " + c.text.T("answers, %d models", len(p.Models)))
+	case p.Error != "":
+		line("    ✗ " + string(p.Code) + ": " + p.Error)
+	default:
+		line("    ✗ " + c.text.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))
+	}
+	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
+		line("    " + size + " → " + p.Sizes[size])
+	}
+	const most = 40
+	for i := range p.Models[:min(len(p.Models), most)] {
+		line("    " + c.modelLine(&p.Models[i]))
+	}
+	if more := len(p.Models) - most; more > 0 {
+		line("    " + c.text.T("and %d more (--json has all)", more))
+	}
+}
+
+func (c *command) modelLine(m *app.ModelInfo) string {
+	mark := "  "
+	if m.Chosen {
+		mark = "* "
+	}
+	var can []string
+	if m.ContextTokens > 0 {
+		can = append(can, c.text.T("context %d", m.ContextTokens))
+	}
+	if m.MaxOutput > 0 {
+		can = append(can, c.text.T("output %d", m.MaxOutput))
+	}
+	if m.Tools {
+		can = append(can, c.text.T("tools"))
+	} else {
+		can = append(can, c.text.T("no tools"))
+	}
+	if m.Thinking {
+		can = append(can, c.text.T("thinking"))
+	}
+	return fmt.Sprintf("%s%-36s %s", mark, m.Name, strings.Join(can, ", "))
+}

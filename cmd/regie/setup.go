@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+type setupFlags struct{ keyStdin bool }
+
+func (c *command) setupCommand() *cobra.Command {
+	var f setupFlags
+	cmd := &cobra.Command{
+		Use: "setup", Args: usage(cobra.NoArgs), Short: c.text.T("Choose a model: a key, a server, or the demo"),
+		Long: c.text.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.setup(cmd.Context(), f) },
+	}
+	cmd.Flags().BoolVar(&f.keyStdin, "key-stdin", false, c.text.T("read the key from the first line of standard input"))
+	c.modelFlags(cmd)
+	return cmd
+}
+
+// setup asks a person, or takes what the flags say.
+func (c *command) setup(ctx context.Context, f setupFlags) error {
+	in := bufio.NewReader(c.stdin)
+	if c.flags.Provider != "" || c.flags.BaseURL != "" {
+		return c.setupByFlags(ctx, f, in)
+	}
+	if f.keyStdin || !attended(c.stdin, c.stderr) {
+		return regie.Errorf(codeUsage, "without a terminal say what to set up: --provider anthropic --key-stdin, or --base-url with --model (see --help)")
+	}
+	found := app.Detect(ctx, c.config, os.Getenv)
+	c.looked(&found)
+	type choice struct {
+		what string
+		run  func() error
+	}
+	var choices []choice
+	if found.Running && len(found.Models) > 0 {
+		choices = append(choices, choice{c.text.T("Ollama on this machine"), func() error {
+			return c.take(ctx, in, config.Provider{Name: config.ProviderOllama, Type: config.ProviderOllama, BaseURL: found.Ollama})
+		}})
+	}
+	for _, name := range found.Keys {
+		p, _ := c.config.Named(name)
+		choices = append(choices, choice{c.text.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])), func() error { return c.take(ctx, in, p) }})
+	}
+	choices = append(choices,
+		choice{c.text.T("paste a key of Anthropic, OpenAI or Gemini"), func() error { return c.pasteKey(ctx, in) }},
+		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in) }},
+		choice{c.text.T("the demo: a few rules, no model, nothing to pay"), func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) }})
+	fmt.Fprintln(c.stderr)
+	for i, one := range choices {
+		fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %d. %s", i+1, one.what)))
+	}
+	n, err := c.number(in, c.text.T("Which? "), len(choices))
+	if err != nil {
+		return err
+	}
+	return choices[n].run()
+}
+
+// setupByFlags is setup without questions.
+func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Reader) error {
+	if c.flags.Provider == config.ProviderDemo {
+		return c.store(config.Provider{Name: config.ProviderDemo}, "", nil)
+	}
+	p, ok := c.config.Named(c.config.Provider)
+	if !ok || p.Type == "" {
+		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use openai, anthropic, gemini, ollama or demo", c.config.Provider)
+	}
+	if f.keyStdin {
+		key, err := line(in)
+		if err != nil {
+			return err
+		}
+		p.APIKey = key
+	}
+	p, models, untried := c.try(ctx, p)
+	if untried != nil && (regie.CodeOf(untried) != regie.CodeProviderRejected || c.config.Model == "") {
+		return untried
+	}
+	model := c.config.Model
+	if model == "" {
+		if model = preferred(p, models); model == "" {
+			return regie.Errorf(codeUsage, "name the model with --model: the server has %s", names(models))
+		}
+	}
+	if err := knows(models, model); err != nil {
+		return err
+	}
+	return c.store(p, model, untried)
+}
+
+// try asks a provider for its models; the error says why nothing was tried out. Where nothing is at the address of an OpenAI-compatible
+// server that names no path, the path is tried that nearly all of them have, and taken.
+func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, []app.ModelInfo, error) {
+	models, err := app.TryProvider(ctx, p)
+	u, failed := url.Parse(p.BaseURL)
+	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil || strings.Trim(u.Path, "/") != "" {
+		return p, models, err
+	}
+	there := p
+	there.BaseURL = strings.TrimRight(p.BaseURL, "/") + "/v1"
+	models, failed = app.TryProvider(ctx, there)
+	if failed != nil {
+		return p, nil, err
+	}
+	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("nothing answers under %s, but %s does: that is taken", p.BaseURL, there.BaseURL)))
+	return there, models, nil
+}
+
+// knows refuses a model that the server does not list.
+func knows(models []app.ModelInfo, name string) error {
+	if len(models) == 0 || slices.ContainsFunc(models, func(m app.ModelInfo) bool { return m.Name == name || m.Name == name+":latest" }) {
+		return nil
+	}
+	return regie.Errorf(regie.CodeNoModel, "the server has no model %s: it has %s", name, names(models))
+}
+
+func names(models []app.ModelInfo) string {
+	const most = 12
+	out := make([]string, 0, most)
+	for i := range models {
+		if i == most {
+			out = append(out, "…")
+			break
+		}
+		out = append(out, models[i].Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// preferred is the model that is offered first: the medium one, else Ollama's newest that can call tools, else the only one.
+func preferred(p config.Provider, models []app.ModelInfo) string {
+	capable := []string{}
+	for i := range models {
+		if models[i].Name == p.Models[config.DefaultSize] {
+			return models[i].Name
+		}
+		if models[i].Tools {
+			capable = append(capable, models[i].Name)
+		}
+	}
+	if len(capable) == 1 || len(capable) > 1 && p.Type == config.ProviderOllama {
+		return capable[0]
+	}
+	return ""
+}
+
+func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
+	key, err := c.secret(in, c.text.T("Paste the key (it is not shown): "))
+	if err != nil {
+		return err
+	}
+	name := config.ProviderOpenAI
+	switch {
+	case strings.HasPrefix(key, "sk-ant-"):
+		name = config.ProviderAnthropic
+	case strings.HasPrefix(key, "AIza"), strings.HasPrefix(key, "AQ."):
+		name = config.ProviderGemini
+	}
+	probe := config.Flags{Provider: name, DataDir: c.flags.DataDir}
+	settings, err := config.Load(func(variable string) string { // what the variables say of other servers does not belong to this key
+		if strings.HasPrefix(variable, "REGIE_") {
+			return ""
+		}
+		return os.Getenv(variable)
+	}, probe)
+	if err != nil {
+		return err
+	}
+	p, _ := settings.Named(name)
+	p.APIKey = key
+	return c.take(ctx, in, p)
+}
+
+func (c *command) nameServer(ctx context.Context, in *bufio.Reader) error {
+	address, err := c.ask(in, c.text.T("Address (such as http://127.0.0.1:8000/v1): "))
+	if err != nil {
+		return err
+	}
+	key, err := c.secret(in, c.text.T("Key (it is not shown; empty for none): "))
+	if err != nil {
+		return err
+	}
+	return c.take(ctx, in, config.Provider{Name: "server", Type: config.ProviderOpenAI, BaseURL: strings.TrimRight(address, "/"), APIKey: key})
+}
+
+// take tries a provider out, has a model chosen, and stores both.
+func (c *command) take(ctx context.Context, in *bufio.Reader, p config.Provider) error {
+	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("trying %s …", p.BaseURL)))
+	p, models, untried := c.try(ctx, p)
+	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
+		return untried
+	}
+	offered := preferred(p, models)
+	const most = 20
+	for i := range models[:min(len(models), most)] {
+		fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(c.modelLine(&models[i])))))
+	}
+	question := c.text.T("Model (a number or a name): ")
+	if offered != "" {
+		question = c.text.T("Model (a number or a name; Enter for %s): ", offered)
+	}
+	for {
+		answer, err := c.ask(in, plain.Strip(question))
+		if err != nil {
+			return err
+		}
+		if answer == "" {
+			answer = offered
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(models) {
+			answer = models[n-1].Name
+		}
+		if answer == "" {
+			continue
+		}
+		if err := knows(models, answer); err != nil {
+			fmt.Fprintln(c.stderr, plain.Strip(c.text.Error(err)))
+			continue
+		}
+		return c.store(p, answer, untried)
+	}
+}
+
+// store stores the choice. untried says why it was not tried out, nil where it was.
+func (c *command) store(p config.Provider, model string, untried error) error {
+	if from := p.Origin["api_key"]; from != "" && os.Getenv(from) == p.APIKey {
+		p.APIKey = "" // it stays in its variable
+	} else {
+		p.APIKeyEnv = ""
+	}
+	path, err := config.SaveSetup(os.Getenv, p, model)
+	if err != nil {
+		return err
+	}
+	if model == "" {
+		model = p.Name
+	}
+	if untried != nil {
+		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
+			p.Name, model, path, c.text.Error(untried))))
+		return nil
+	}
+	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path)))
+	return nil
+}
+
+// number asks for one of n, until it is one.
+func (c *command) number(in *bufio.Reader, question string, n int) (int, error) {
+	for {
+		answer, err := c.ask(in, question)
+		if err != nil {
+			return 0, err
+		}
+		if i, err := strconv.Atoi(answer); err == nil && i >= 1 && i <= n {
+			return i - 1, nil
+		}
+	}
+}
+
+func (c *command) ask(in *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(c.stderr, question)
+	return line(in)
+}
+
+// line reads a line; at the end of the input, nothing was chosen.
+func line(in *bufio.Reader) (string, error) {
+	text, err := in.ReadString('\n')
+	if text = strings.TrimSpace(text); err != nil && (text == "" || !errors.Is(err, io.EOF)) {
+		return "", exit{exitInterrupted}
+	}
+	return text, nil
+}
+
+// secret reads a line without showing it.
+func (c *command) secret(in *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(c.stderr, question)
+	show := hide(c.stdin)
+	defer func() {
+		show()
+		fmt.Fprintln(c.stderr)
+	}()
+	return line(in)
+}

@@ -1,0 +1,389 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// unattended is a request for a run that nobody watches.
+func (b *bed) unattended(dialect regie.Dialect) dispatch.RunRequest {
+	in := b.request(everything)
+	in.Type, in.Dialect = regie.SessionAutomation, dialect
+	return in
+}
+
+func closed(t *testing.T, view store.RoundView, end regie.SessionEnd) {
+	t.Helper()
+	if view.Session.Type != regie.SessionAutomation || view.Session.State != regie.SessionClosed || view.Session.EndReason != end {
+		t.Errorf("the session is %s %s %q, want it closed with %q", view.Session.Type, view.Session.State, view.Session.EndReason, end)
+	}
+}
+
+// inBoth runs a test in both dialects, with their words for a step, the end, and a reply that is neither.
+func inBoth(t *testing.T, run func(t *testing.T, dialect regie.Dialect, act, done, silent func(n int) http.HandlerFunc)) {
+	t.Helper()
+	t.Run("native", func(t *testing.T) {
+		run(t, regie.DialectNative,
+			func(n int) http.HandlerFunc {
+				return says("", write(fmt.Sprint("a", n), fmt.Sprint(n, ".txt"), "x\n"))
+			},
+			func(int) http.HandlerFunc {
+				return says("", call{"done", "session__complete", `{"summary":"All is written."}`})
+			},
+			func(int) http.HandlerFunc { return says("I think so.") })
+	})
+	t.Run("json", func(t *testing.T) {
+		run(t, regie.DialectJSON,
+			func(n int) http.HandlerFunc {
+				return says(fmt.Sprintf(`{"pre_text":"Step.","action_commands":[{"type":"files.write_file","params":{"path":"%d.txt","content":"x\n"}}],"post_text":"Hm."}`, n))
+			},
+			func(int) http.HandlerFunc { return says(`{"pre_text":"All is written.","completed":true}`) },
+			func(int) http.HandlerFunc { return says(`{"pre_text":"I think so."}`) })
+	})
+}
+
+// TestAutomation goes through what differs where nobody is there (spec 3.1, decision 44), in both dialects.
+func TestAutomation(t *testing.T) {
+	inBoth(t, func(t *testing.T, d regie.Dialect, act, done, silent func(int) http.HandlerFunc) {
+		t.Helper()
+		t.Run("completed", func(t *testing.T) {
+			m := newModel(t, act(1), act(2), done(0))
+			b := newBed(t, m)
+			view := b.ask(b.unattended(d))
+			expect(t, view, regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+			closed(t, view, regie.SessionCompleted)
+			if view.Round.Reason != regie.ReasonAutomationStart || !strings.Contains(m.last(), "no person is present") || strings.Contains(m.last(), "[Guidance") {
+				t.Errorf("%s, read %s", view.Round.Reason, m.last())
+			}
+			if strings.Contains(m.last(), "session__ask_user") || strings.Contains(m.last(), `"communication_module"`) {
+				t.Error("a question is offered")
+			}
+		})
+		t.Run("nudged once", func(t *testing.T) {
+			m := newModel(t, act(1), silent(0), act(2), done(0))
+			b := newBed(t, m)
+			view := b.ask(b.unattended(d))
+			expect(t, view, regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+			if view.Exchanges[2].Reason != regie.ExchangeNudge || !strings.Contains(m.last(), "[COMPLETE_REFUSED] Nobody reads along") {
+				t.Errorf("%s, read %s", view.Exchanges[2].Reason, m.last())
+			}
+		})
+		t.Run("silent for good", func(t *testing.T) {
+			b := newBed(t, newModel(t, act(1), silent(0), silent(1)))
+			view := b.ask(b.unattended(d))
+			expect(t, view, regie.EndAnswered, "SUCCEEDED")
+			closed(t, view, regie.SessionTimeout)
+			if !strings.Contains(view.Round.EndNote.String(), "without saying") || view.Round.Counters.Retries != 1 {
+				t.Errorf("%q, %+v", view.Round.EndNote, view.Round.Counters)
+			}
+		})
+		t.Run("the limit of replies", func(t *testing.T) {
+			m := newModel(t, act(1), act(2), act(3))
+			b := newBed(t, m)
+			in := b.unattended(d)
+			in.Limits.Total = 3
+			view := b.ask(in)
+			expect(t, view, regie.EndLimit, "SUCCEEDED", "SUCCEEDED", "NOT_RUN OVER_LIMIT")
+			closed(t, view, regie.SessionTimeout)
+			all := messages(b.events(view.Session.ID))
+			last := all[len(all)-1].System
+			for _, want := range []string{"the limit of 3 replies in this session was reached", "Done: files.write_file (2).", `Not done: files.write_file {`, "Its session is closed"} {
+				if last == nil || !strings.Contains(last.Summary, want) {
+					t.Errorf("people are not told %q: %+v", want, last)
+				}
+			}
+		})
+		t.Run("done in the last reply", func(t *testing.T) {
+			b := newBed(t, newModel(t, act(1), done(0)))
+			in := b.unattended(d)
+			in.Limits.Total = 2
+			expect(t, b.ask(in), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED")
+		})
+	})
+}
+
+// TestAutomationFails has the model refuse the key: the session closes with an error, and somebody is told (decision 42).
+func TestAutomationFails(t *testing.T) {
+	b := newBed(t, newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
+	view := b.ask(b.unattended(""))
+	expect(t, view, regie.EndProviderError)
+	closed(t, view, regie.SessionError)
+	told := false
+	for _, e := range b.events(view.Session.ID) {
+		var n regie.Notice
+		told = told || e.Type == regie.EventNotice && json.Unmarshal(e.Body, &n) == nil && n.Kind == regie.NoticeFailed && n.RoundID == view.Round.ID
+	}
+	if !told {
+		t.Error("nobody is told")
+	}
+}
+
+// TestAutomationSession has what is said to an automation count on over its session (decision 2), and what nobody will read come back.
+func TestAutomationSession(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	var slow atomic.Bool
+	slow.Store(true)
+	step := action(t, "x.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
+		if slow.Swap(false) {
+			close(started)
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+			}
+		}
+		return tool.Result{Content: "done"}, nil
+	}, nil)
+	m := newModel(t, says("", call{"a", "x__act", `{"name":"1"}`}), says("", call{"b", "x__act", `{"name":"2"}`}), says("", call{"c", "x__act", `{"name":"3"}`}))
+	b := newBed(t, m, step)
+	conn := b.connect()
+	defer conn.Close()
+	in := b.unattended("")
+	in.Limits.Total = 3
+	run, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if view := b.await(conn, run); view.Session.State != regie.SessionIdle || view.Round.Counters.Total != 1 {
+		t.Fatalf("after an interrupt the session is %s, %+v", view.Session.State, view.Round.Counters)
+	}
+	chat := in
+	chat.ClientID, chat.Type = "other type", regie.SessionChat
+	if _, err := conn.Submit(t.Context(), chat); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("a message of a chat to an automation: %v", err)
+	}
+	in.ClientID, in.Type = "go on", ""
+	next, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, next)
+	closed(t, view, regie.SessionTimeout)
+	if view.Round.Counters.Total != 3 || len(view.Exchanges) != 2 || view.Round.Tokens < 1000 {
+		t.Errorf("the session's total is %+v after %d more replies, %d tokens", view.Round.Counters, len(view.Exchanges), view.Round.Tokens)
+	}
+	in.ClientID = "after the end"
+	if _, err := conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("a message to a closed automation: %v", err)
+	}
+}
+
+// TestAutomationGivesBack has a message wait for the end of an automation: its session closes then, so the message comes back unread.
+func TestAutomationGivesBack(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	step := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		close(started)
+		<-goOn
+		return tool.Result{Content: "done"}, nil
+	}, nil)
+	m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"done", "session__complete", `{"summary":"ok"}`}))
+	b := newBed(t, m, step)
+	conn := b.connect()
+	defer conn.Close()
+	in := b.unattended("")
+	run, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	in.ClientID, in.Type, in.Text = "too late", "", "and then this"
+	late, err := conn.Submit(t.Context(), in)
+	if err != nil || !late.Pending {
+		t.Fatalf("%+v, %v", late, err)
+	}
+	close(goOn)
+	view := b.await(conn, run)
+	expect(t, view, regie.EndCompleted, "SUCCEEDED", "SUCCEEDED")
+	closed(t, view, regie.SessionCompleted)
+	withdrawn := 0
+	for _, e := range b.eventsOf(conn, view) {
+		if e.Type == regie.EventMessageWithdrawn && strings.Contains(string(e.Body), late.MessageID.String()) {
+			withdrawn++
+		}
+	}
+	if withdrawn != 1 || strings.Contains(m.last(), "and then this") {
+		t.Errorf("it came back %d times", withdrawn)
+	}
+}
+
+// TestRelaunchAnswer withholds the tools after what has succeeded, and gives them back after a failure (spec 3.3).
+func TestRelaunchAnswer(t *testing.T) {
+	policy := approval.Policy{Allow: []string{"*.*"}, Relaunch: approval.RelaunchAnswer}
+	withheld := func(m *model) string { return fmt.Sprint(strings.Contains(m.last(), `"tool_choice":"none"`)) }
+	t.Run("native", func(t *testing.T) {
+		var m *model
+		var seen []string
+		look := func(next http.HandlerFunc) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				seen = append(seen, withheld(m))
+				next(w, r)
+			}
+		}
+		m = newModel(t,
+			look(says("", call{"p", "session__update_plan", `{"steps":[{"text":"read","status":"active"}]}`})), // no work yet: the tools stay
+			look(says("", call{"a", "files__read_file", `{"path":"nothing"}`})),                                // fails: they stay
+			look(says("", call{"b", "files__list_files", `{}`})),                                               // succeeds: withheld
+			look(says("", call{"c", "files__list_files", `{"recursive":true}`})),                               // proposed all the same: not run
+			look(says("There is nothing.")))
+		view := newBed(t, m).run(policy)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED", "NOT_RUN OUT_OF_SCOPE")
+		if got := strings.Join(seen, " "); got != "false false false true true" {
+			t.Errorf("withheld: %s", got)
+		}
+		if !strings.Contains(m.last(), "No tools are available now") || !strings.Contains(m.last(), "TOOLS_WITHHELD") {
+			t.Errorf("the model read %s", m.last())
+		}
+	})
+	t.Run("json", func(t *testing.T) {
+		m := newModel(t, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`), says(`{"pre_text":"More.","data_commands":[{"type":"files.list_files","params":{"recursive":true}}]}`), says(`{"pre_text":"Nothing."}`))
+		b := newBed(t, m)
+		expect(t, b.ask(b.inJSON(policy)), regie.EndAnswered, "SUCCEEDED", "NOT_RUN OUT_OF_SCOPE")
+		if !strings.Contains(m.last(), "No commands are available now") {
+			t.Errorf("the model read %s", m.last())
+		}
+	})
+	t.Run("from the configuration", func(t *testing.T) {
+		m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("Nothing."))
+		b := newBed(t, m)
+		b.settings.File.Agents = map[string]config.Agent{"main": {Relaunch: "answer"}}
+		expect(t, b.run(everything), regie.EndAnswered, "SUCCEEDED")
+		if withheld(m) != "true" {
+			t.Error("the tools were there")
+		}
+	})
+}
+
+// TestGuidance stands at the end of the request that follows results, and never in the thread (spec 6.2).
+func TestGuidance(t *testing.T) {
+	m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("", call{"b", "files__list_files", `{"recursive":true}`}), says("Nothing."))
+	expect(t, newBed(t, m).run(everything), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	if strings.Contains(string(m.requests[0]), "[Guidance") || strings.Count(m.last(), "[Guidance") != 1 {
+		t.Errorf("the requests are %s", m.requests)
+	}
+	// What lies before it keeps its bytes, so that a prompt cache hits.
+	for i := range m.requests[1:] {
+		before, _, _ := strings.Cut(string(m.requests[i]), `,{"role":"user","content":"[Guidance`)
+		if !strings.HasPrefix(string(m.requests[i+1]), strings.TrimSuffix(before, "]}")) {
+			t.Errorf("request %d does not begin with what request %d was", i+2, i+1)
+		}
+	}
+}
+
+// TestConfiguredLimits are those of the file, which a request can only lower, and an agent's go before them (spec 13, decision 52).
+func TestConfiguredLimits(t *testing.T) {
+	file := config.File{
+		Limits: config.Limits{Chat: regie.Limits{Total: 40, Tokens: 1000}, Automation: regie.Limits{Total: 7}},
+		Agents: map[string]config.Agent{"main": {Limits: regie.Limits{Queries: 2}}},
+		Budget: config.Budget{MaxContextMessages: 12},
+	}
+	for name, c := range map[string]struct {
+		kind    regie.SessionType
+		dialect regie.Dialect
+		lower   regie.Limits
+		want    regie.Limits
+	}{
+		"chat":         {"", "", regie.Limits{}, regie.Limits{Total: 40, Queries: 2, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000}},
+		"chat in JSON": {"", regie.DialectJSON, regie.Limits{}, regie.Limits{Total: 40, Queries: 2, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000}},
+		"lowered":      {"", "", regie.Limits{Total: 5, Queries: 9, Tokens: 2000, Seconds: 60}, regie.Limits{Total: 5, Queries: 2, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000, Seconds: 60}},
+		"budget": {"", "", regie.Limits{ContextTokens: 9000, ContextMessages: 40}, regie.Limits{
+			Total: 40, Queries: 2, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000, ContextTokens: 9000, ContextMessages: 12,
+		}},
+		"automation": {regie.SessionAutomation, "", regie.Limits{Tokens: 50}, regie.Limits{Total: 7, Queries: 2, Retries: 5, FormatErrors: 5, CallsInReply: 10, Tokens: 50}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, refuses(http.StatusUnauthorized, "no"))
+			b := newBed(t, m)
+			b.settings.File = file
+			in := b.request(everything)
+			in.Type, in.Dialect, in.Limits = c.kind, c.dialect, c.lower
+			view := b.ask(in)
+			if c.want.ContextTokens == 0 { // as by default
+				c.want.ContextTokens, c.want.ContextMessages = 80_000, 12
+			}
+			if view.Round.Limits != c.want {
+				t.Errorf("limits %+v, want %+v", view.Round.Limits, c.want)
+			}
+			if c.want.Seconds > 0 && view.Round.Deadline.IsZero() || !strings.Contains(m.last(), fmt.Sprintf("%d replies in this", c.want.Total)) {
+				t.Errorf("deadline %s, read %s", view.Round.Deadline, m.last())
+			}
+		})
+	}
+}
+
+// TestSpent ends rounds whose tokens or time are used up (spec 3.2).
+func TestSpent(t *testing.T) {
+	const thousand = `{"prompt_tokens":947,"completion_tokens":53}`
+	t.Run("tokens", func(t *testing.T) {
+		b := newBed(t, newModel(t, claims(thousand, says("", write("a", "a.txt", "x"))), claims(thousand, says("", write("b", "b.txt", "x"))), says("never")))
+		in := b.request(everything)
+		in.Limits.Tokens = 1500 // a reply takes a thousand
+		view := b.ask(in)
+		expect(t, view, regie.EndLimit, "SUCCEEDED", "NOT_RUN OVER_LIMIT")
+		if view.Round.Tokens != 2000 || !strings.Contains(view.Round.EndNote.String(), "1500 tokens") {
+			t.Errorf("%d tokens, %s", view.Round.Tokens, view.Round.EndNote)
+		}
+	})
+	for claim, usage := range map[string]string{
+		"nothing": `{"prompt_tokens":0,"completion_tokens":0}`, "less than nothing": `{"prompt_tokens":-5,"completion_tokens":-1}`, "no number": `{"prompt_tokens":"12"}`,
+		"too much": `{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`,
+	} {
+		t.Run("tokens, where the server claims "+claim, func(t *testing.T) {
+			b := newBed(t, newModel(t, claims(usage, says("", write("a", "a.txt", "x"))), claims(usage, says("", write("b", "b.txt", "x"))), says("never")))
+			in := b.request(everything)
+			in.Limits.Tokens = 3000 // of some 2,000 a reply, estimated
+			view := b.ask(in)
+			expect(t, view, regie.EndLimit, "SUCCEEDED", "NOT_RUN OVER_LIMIT")
+			if view.Round.Tokens < 3000 || view.Round.Tokens > 6000 || !view.Exchanges[0].Reply.Usage.Estimated {
+				t.Errorf("%d tokens, %+v", view.Round.Tokens, view.Exchanges[0].Reply.Usage)
+			}
+		})
+	}
+	t.Run("time, while the model is asked", func(t *testing.T) {
+		silence := make(chan struct{})
+		defer close(silence)
+		b := newBed(t, newModel(t, says("", write("a", "a.txt", "x")), func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-silence:
+			}
+		}))
+		in := b.request(everything)
+		in.Limits.Seconds = 1
+		view := b.ask(in)
+		expect(t, view, regie.EndLimit, "SUCCEEDED")
+		all := messages(b.events(view.Session.ID))
+		if last := all[len(all)-1].System; last == nil || !strings.Contains(last.Summary, "1 second in one run") || !strings.Contains(last.Summary, "Done: files.write_file (1)") {
+			t.Errorf("people are told %+v", last)
+		}
+	})
+	t.Run("time, while a query runs", func(t *testing.T) {
+		endless, err := tool.New(regie.ToolDefinition{Name: "x.wait", Description: "waits", Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal},
+			tool.Handler[nameArgs]{Run: func(ctx context.Context, _ *tool.Invocation, _ nameArgs) (tool.Result, error) {
+				<-ctx.Done()
+				return tool.Result{}, context.Cause(ctx)
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBed(t, newModel(t, says("", call{"a", "x__wait", `{}`}, write("b", "b.txt", "x"))), endless)
+		in := b.request(everything)
+		in.Limits.Seconds = 1
+		expect(t, b.ask(in), regie.EndLimit, "NOT_RUN OVER_LIMIT", "NOT_RUN OVER_LIMIT")
+	})
+}

@@ -1,0 +1,280 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// caching sets up the agent's cache.
+func (b *bed) caching(cache string, temperature *float64) {
+	b.settings.File.Agents = map[string]config.Agent{"main": {Cache: cache, Temperature: temperature}}
+}
+
+// cachedAt is when the model gave the answer of a run, where it came from the response cache.
+func cachedAt(view store.RoundView) time.Time {
+	return view.Exchanges[len(view.Exchanges)-1].Reply.AI.Cached
+}
+
+// TestCache has the same asked again: the answer comes from the cache, over a restart too, costs nothing, says so wherever it is shown, and
+// goes through the same steps as any reply. A reply with calls is asked for each time.
+func TestCache(t *testing.T) {
+	m := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("two files"))
+	b := newBed(t, m)
+	b.caching("on", nil)
+	first := b.run(everything)
+	if !cachedAt(first).IsZero() || m.count() != 2 {
+		t.Fatalf("asked %d times", m.count())
+	}
+	second := b.run(everything) // another engine: from the database
+	expect(t, second, regie.EndAnswered, "SUCCEEDED")
+	if m.count() != 3 || cachedAt(second).IsZero() {
+		t.Fatalf("asked %d times, cached at %v", m.count(), cachedAt(second))
+	}
+	last := second.Exchanges[1]
+	if last.Usage != (regie.Usage{}) || !last.Money.Known || last.Money.Cost != 0 || *last.Reply.Usage != (regie.Usage{}) || last.Reply.AI.Text() != "two files" {
+		t.Errorf("%+v, %+v", last.Exchange, last.Reply)
+	}
+	if second.Round.Tokens >= first.Round.Tokens {
+		t.Errorf("tokens: %d, then %d", first.Round.Tokens, second.Round.Tokens)
+	}
+	conn := b.connect()
+	defer conn.Close()
+	for range 2 { // from memory
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if view := b.await(conn, run); cachedAt(view).IsZero() {
+			t.Error("asked again")
+		}
+	}
+	stats, err := conn.CacheStats(t.Context(), b.root)
+	if err != nil || stats.Entries != 1 || stats.Hits != 3 || stats.Saved == 0 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	// What was not sent is rebuilt as it would have been, and says so.
+	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: second.Round.ID, Exchange: 2})
+	if err != nil || !p.Exact() || p.Cached.IsZero() || p.Counted {
+		t.Errorf("%+v, %v", p, err)
+	}
+	replayed, err := conn.Replay(t.Context(), second.Round.ID)
+	if err != nil || replayed.Difference != 0 || replayed.Identical != 2 || replayed.Steps[0].Cached || !replayed.Steps[1].Cached {
+		t.Errorf("%+v, %v", replayed, err)
+	}
+	export, err := conn.Export(t.Context(), second.Session.ID)
+	data, _ := json.Marshal(export)
+	if err != nil || strings.Count(string(data), `"cached":"`) < 1 {
+		t.Errorf("the export does not say it: %v", err)
+	}
+	// --no-cache asks, and keeps nothing.
+	in := b.request(everything)
+	in.NoCache = true
+	asked := m.count()
+	run, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view := b.await(conn, run); !cachedAt(view).IsZero() || m.count() != asked+2 {
+		t.Errorf("asked %d times", m.count()-asked)
+	}
+	if cleared, err := conn.ClearCache(t.Context(), dispatch.ClearRequest{Root: b.root}); err != nil || cleared.Entries != 1 {
+		t.Errorf("%+v, %v", cleared, err)
+	}
+	if run, err = conn.Submit(t.Context(), b.request(everything)); err != nil {
+		t.Fatal(err)
+	}
+	if view := b.await(conn, run); !cachedAt(view).IsZero() {
+		t.Error("what was cleared is given")
+	}
+}
+
+// TestCacheIsTheAgents: it is on where the agent says so, or where the temperature is 0, and the model is told the temperature.
+func TestCacheIsTheAgents(t *testing.T) {
+	zero, half := 0.0, 0.5
+	for name, c := range map[string]struct {
+		cache       string
+		temperature *float64
+		on          bool
+	}{
+		"by default": {"", nil, false}, "auto": {"auto", nil, false}, "auto at 0": {"auto", &zero, true}, "by default at 0": {"", &zero, true},
+		"auto above 0": {"auto", &half, false}, "on": {"on", &half, true}, "off": {"off", &zero, false},
+	} {
+		m := newModel(t, says("hello"))
+		b := newBed(t, m)
+		b.caching(c.cache, c.temperature)
+		b.run(everything)
+		if again := b.run(everything); cachedAt(again).IsZero() == c.on {
+			t.Errorf("%s: cached at %v", name, cachedAt(again))
+		}
+		if told := strings.Contains(m.last(), `"temperature":`); told != (c.temperature != nil) {
+			t.Errorf("%s: the model was sent %s", name, m.last())
+		}
+	}
+}
+
+// TestCacheIsNobodyElses: another workspace, another model and other words of the prompt are other questions, and with a removed session its
+// answers go.
+func TestCacheIsNobodyElses(t *testing.T) {
+	m := newModel(t, says("secret"))
+	b := newBed(t, m)
+	b.caching("on", nil)
+	conn := b.connect()
+	defer conn.Close()
+	asks := func(change func(*dispatch.RunRequest)) (store.RoundView, bool) {
+		t.Helper()
+		before := m.count()
+		in := b.request(everything)
+		change(&in)
+		run, err := conn.Submit(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.await(conn, run), m.count() > before
+	}
+	same := func(*dispatch.RunRequest) {}
+	first, _ := asks(same)
+	if _, asked := asks(same); asked {
+		t.Error("asked again")
+	}
+	for name, change := range map[string]func(*dispatch.RunRequest){
+		"another workspace": func(in *dispatch.RunRequest) { in.Root = t.TempDir() },
+		"another model":     func(in *dispatch.RunRequest) { in.Model = "other" },
+		"other limits":      func(in *dispatch.RunRequest) { in.Limits.Total = 3 }, // which level 1 names
+		"other words":       func(in *dispatch.RunRequest) { in.Text = "Do it" },
+	} {
+		if _, asked := asks(change); !asked {
+			t.Errorf("%s has the same answer", name)
+		}
+	}
+	if _, asked := asks(func(in *dispatch.RunRequest) { in.Text = " do it\n" }); asked {
+		t.Error("white space makes another question")
+	}
+	// The sessions that were given the answer keep it; the one that it came from takes it away.
+	if _, err := conn.Remove(t.Context(), dispatch.RemoveRequest{SessionID: first.Session.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, asked := asks(same); !asked {
+		t.Error("an answer of a removed session is given")
+	}
+}
+
+// TestCacheAsksOnce has ten chats ask the same at once: the model is asked by one, and where that one is interrupted another asks.
+func TestCacheAsksOnce(t *testing.T) {
+	var mu sync.Mutex
+	arrived, release := make(chan struct{}, 10), make(chan struct{})
+	calls := 0
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		calls++
+		mu.Unlock()
+		arrived <- struct{}{}
+		select {
+		case <-release:
+			says("hello")(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	b := newBed(t, m)
+	b.caching("on", nil)
+	conn := b.connect()
+	defer conn.Close()
+	leader, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-arrived
+	var others []dispatch.Run
+	for range 9 {
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, run)
+	}
+	if err := conn.Interrupt(t.Context(), leader.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	if view := b.await(conn, leader); view.Round.End != regie.EndInterrupted {
+		t.Errorf("the leader ended %s", view.Round.End)
+	}
+	<-arrived // the next one
+	close(release)
+	asked, given := 0, 0
+	for _, run := range others {
+		view := b.await(conn, run)
+		expect(t, view, regie.EndAnswered)
+		if cachedAt(view).IsZero() {
+			asked++
+		} else {
+			given++
+		}
+		if len(view.Exchanges[0].Attempts) != 0 {
+			t.Errorf("an attempt that was not made is booked: %+v", view.Exchanges[0].Attempts)
+		}
+	}
+	if calls != 2 || asked != 1 || given != 8 {
+		t.Errorf("%d calls, %d asked, %d given", calls, asked, given)
+	}
+}
+
+// TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no answer.
+func TestCacheInJSON(t *testing.T) {
+	m := newModel(t,
+		says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files","params":{}}]}`),
+		once(says(`{"pre_text":`), says(`{"pre_text":"two files"}`)), says(`{"pre_text":"corrected"}`))
+	b := newBed(t, m)
+	b.caching("on", nil)
+	ask := func() store.RoundView { return b.ask(b.inJSON(everything)) }
+	if first := ask(); len(first.Exchanges) != 3 || m.count() != 3 {
+		t.Fatalf("%d exchanges, asked %d times", len(first.Exchanges), m.count())
+	}
+	if second := ask(); m.count() != 5 || !cachedAt(second).IsZero() || len(second.Exchanges) != 2 {
+		t.Fatalf("asked %d times", m.count())
+	}
+	third := ask()
+	if m.count() != 6 || cachedAt(third).IsZero() || third.Exchanges[1].Reply.AI.Text() != "two files" {
+		t.Errorf("asked %d times, %+v", m.count(), third.Exchanges[1].Reply.AI)
+	}
+}
+
+// TestCacheOfAChat asks the same two things in two chats: the second one is answered from the cache, message by message.
+func TestCacheOfAChat(t *testing.T) {
+	m := newModel(t, says("hello"), says("and again"))
+	b := newBed(t, m)
+	b.caching("on", nil)
+	conn := b.connect()
+	defer conn.Close()
+	talk := func(ctx context.Context) (views []store.RoundView) {
+		session := regie.NewID()
+		for _, text := range []string{"one", "two"} {
+			in := b.request(approval.Policy{})
+			in.SessionID, in.Text = session, text
+			run, err := conn.Submit(ctx, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			views = append(views, b.await(conn, run))
+		}
+		return views
+	}
+	talk(t.Context())
+	for i, view := range talk(t.Context()) { // a warm thread that ends with an answer from the cache goes on as any other
+		if cachedAt(view).IsZero() {
+			t.Errorf("message %d was asked again", i+1)
+		}
+	}
+	if m.count() != 2 {
+		t.Errorf("asked %d times", m.count())
+	}
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Sessions implements dispatch.Sessions.
+func (c *Conn) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.SessionSummary, error) { return control.Sessions(ctx, filter) })
+}
+
+// Session implements dispatch.Sessions.
+func (c *Conn) Session(ctx context.Context, session regie.ID) (store.SessionView, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.SessionView, error) { return control.Session(ctx, session) })
+}
+
+// Fork implements dispatch.Sessions. The new session's id makes asking again harmless.
+func (c *Conn) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
+	if in.SessionID.IsZero() {
+		in.SessionID = regie.NewID()
+	}
+	return on(ctx, c, func(control dispatch.Control) (store.Forked, error) { return control.Fork(ctx, in) })
+}
+
+// Remove implements dispatch.Sessions.
+func (c *Conn) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Removed, error) { return control.Remove(ctx, in) })
+}
+
+// Rename implements dispatch.Sessions.
+func (c *Conn) Rename(ctx context.Context, in dispatch.RenameRequest) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.Rename(ctx, in) })
+}
+
+// MarkRead implements dispatch.Sessions.
+func (c *Conn) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
+	return c.say(ctx, func(control dispatch.Control) error { return control.MarkRead(ctx, in) })
+}
+
+// Export implements dispatch.Sessions.
+func (c *Conn) Export(ctx context.Context, session regie.ID) (store.SessionExport, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.SessionExport, error) { return control.Export(ctx, session) })
+}
+
+// Verify implements dispatch.Sessions.
+func (c *Conn) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.LogReport, error) { return control.Verify(ctx, filter) })
+}
+
+// Replay implements dispatch.Sessions.
+func (c *Conn) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Replay, error) { return control.Replay(ctx, round) })
+}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/doctor"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/provider/wire"
+	"github.com/regie-run/regie/internal/store/postgres"
+	"github.com/regie-run/regie/internal/text"
+)
+
+const (
+	// doctorServers bounds how long the model servers are waited for.
+	doctorServers = 5 * time.Second
+	// doctorEngine bounds how long the engine is waited for.
+	doctorEngine = 2 * time.Second
+)
+
+// Examine has the doctor look at everything (spec 10.1): it adds to the subject what only the wiring can find out, the model servers and
+// the engine. Nothing is changed.
+func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
+	if s.ConfigError == nil {
+		Settle(ctx, &s.Config, s.Env)
+	}
+	s.Servers = func(ctx context.Context) []doctor.Server { return examined(ctx, &s.Config) }
+	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
+	s.Shared = func(ctx context.Context) postgres.Inspection {
+		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})
+	}
+	return doctor.Examine(ctx, s)
+}
+
+// examined asks the chosen server and those that the files name. A key that merely lies in the environment is a reason to ask nobody.
+func examined(ctx context.Context, c *config.Config) []doctor.Server {
+	var names []string
+	for _, name := range c.ProviderNames() {
+		if _, written := c.File.Providers[name]; written || name == c.Provider {
+			names = append(names, name)
+		}
+	}
+	out := make([]doctor.Server, len(names))
+	ctx, cancel := context.WithTimeout(ctx, doctorServers)
+	defer cancel()
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() { out[i] = examine(ctx, c, name) })
+	}
+	group.Wait()
+	return out
+}
+
+func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
+	p, _ := c.Named(name)
+	start := time.Now()
+	info := inspect(ctx, c, name)
+	s := doctor.Server{
+		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local, HasKey: info.HasKey, Asked: usable(p),
+		Code: info.Code, Error: info.Error, Took: time.Since(start),
+	}
+	for i := range info.Models {
+		s.Models = append(s.Models, info.Models[i].Name)
+		if info.Models[i].Tools {
+			s.ToolModels = append(s.ToolModels, info.Models[i].Name)
+		}
+	}
+	if u, err := url.Parse(p.BaseURL); err == nil {
+		s.Local = wire.IsLoopback(u.Hostname())
+	}
+	return s
+}
+
+// engineState looks for the engine of a data directory without becoming it and without making anything: it tries the lock for an instant, which
+// whoever is starting meanwhile only waits for.
+func engineState(ctx context.Context, c config.Config) (state doctor.EngineState) {
+	state.Socket, _ = socketPlace(c.DataDir)
+	_, err := os.Lstat(state.Socket)
+	state.Stale = err == nil
+	held, err := heldLock(filepath.Join(c.DataDir, lockName))
+	switch {
+	case err != nil:
+		state.Unknown = err
+		return state
+	case !held:
+		return state
+	}
+	state.Running, state.Stale, state.PID = true, false, holder(c.DataDir)
+	dial := func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", state.Socket)
+	}
+	client := httpapi.NewClient(dial, text.New(c.Language).Language())
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, doctorEngine)
+	defer cancel()
+	start := time.Now()
+	state.Err = client.Alive(ctx)
+	state.Took = time.Since(start)
+	return state
+}
+
+// heldLock reports whether a process holds an engine lock.
+func heldLock(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // which gives the lock back
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}

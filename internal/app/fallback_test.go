@@ -1,0 +1,395 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/storetest"
+)
+
+// fallbackBed is a bed whose file names the providers one, two and three, of which the first is the agent's and the others stand in for it.
+func fallbackBed(t *testing.T, one, two, three string) *bed {
+	t.Helper()
+	file := "providers:\n"
+	fallback := []string{}
+	for name, address := range map[string]string{"one": one, "two": two, "three": three} {
+		if address != "" {
+			file += "  " + name + ": {type: openai, base_url: \"" + address + "/v1\", models: {medium: of-" + name + "}}\n"
+		}
+	}
+	for _, name := range []string{"two", "three"} {
+		if strings.Contains(file, "  "+name+":") {
+			fallback = append(fallback, name)
+		}
+	}
+	file += "agents: {main: {provider: one, model: medium, fallback: [" + strings.Join(fallback, ", ") + "]}}\n"
+	path := filepath.Join(t.TempDir(), "regie.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_CONFIG": path, "HOME": t.TempDir()}
+	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("REGIE_TEST_STORE") == "postgres" {
+		settings.Database = storetest.Postgres(t)
+	}
+	return &bed{t: t, root: t.TempDir(), settings: settings}
+}
+
+// refusesWith is a model server that refuses everything.
+func refusesWith(status int, words string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"`+words+`"}}`, status)
+	}
+}
+
+// fallbacksOf are the fallbacks that a session's log tells.
+func fallbacksOf(events []regie.Event) (out []regie.Fallback) {
+	for i := range events {
+		var f regie.Fallback
+		if events[i].Type == regie.EventFallback && json.Unmarshal(events[i].Body, &f) == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// TestFallback has a provider fail until its tries are used up: the next one goes on with the same exchange and with the round, under its own
+// name; what each was sent is shown byte for byte, and a replay compares it. The next round begins with the first provider again.
+func TestFallback(t *testing.T) {
+	broken := newModel(t)
+	for range 3 { // whatever the thread holds
+		broken.steps = append(broken.steps, refusesWith(500, "on fire"))
+	}
+	answers := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("nothing here"))
+	b := fallbackBed(t, broken.server.URL, answers.server.URL, "")
+	conn := b.impatient()
+	defer conn.Close()
+	in := b.request(everything)
+	run, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, run)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED")
+	if broken.count() != 3 || answers.count() != 2 || len(view.Exchanges) != 2 || len(view.Exchanges[0].Attempts) != 3 {
+		t.Fatalf("asked %d and %d times, %+v", broken.count(), answers.count(), view.Exchanges)
+	}
+	for _, e := range view.Exchanges {
+		if e.Provider != "two" || e.Model != "of-two" || e.Reply.Author.Provider != "two" || e.Reply.Author.Model != "of-two" {
+			t.Errorf("exchange %d was answered by %s / %s, says %+v", e.Number, e.Provider, e.Model, e.Reply.Author)
+		}
+		for _, a := range e.Attempts {
+			if a.Provider != "one" || a.Model != "of-one" || a.Request.IsZero() {
+				t.Errorf("%+v", a)
+			}
+		}
+	}
+	if view.Round.Provider != "one" || view.Session.Provider != "one" {
+		t.Errorf("the round is of %s, the session of %s", view.Round.Provider, view.Session.Provider)
+	}
+	said := fallbacksOf(b.eventsOf(conn, view))
+	if len(said) != 1 || said[0].Provider != "two" || said[0].Instead != "one" || said[0].Code != regie.CodeProviderBusy || !strings.Contains(said[0].Text, "on fire") || said[0].Exchange != 1 {
+		t.Errorf("told: %+v", said)
+	}
+	for i, want := range []struct {
+		exchange, attempt int
+		body              []byte
+		provider          string
+	}{
+		{1, 1, broken.requests[0], "one"}, {1, 3, broken.requests[2], "one"}, {1, 0, answers.requests[0], "two"}, {2, 0, answers.requests[1], "two"},
+	} {
+		p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: want.exchange, Attempt: want.attempt})
+		if err != nil || !p.Exact() || string(p.Body) != string(want.body) || p.Provider != want.provider {
+			t.Errorf("request %d: %v, exact %v, of %s", i, err, p.Exact(), p.Provider)
+		}
+	}
+	if replayed, err := conn.Replay(t.Context(), run.RoundID); err != nil || replayed.Identical != 5 || replayed.Difference != 0 {
+		t.Errorf("%+v, %v", replayed, err)
+	}
+	// What would be sent now is the first provider's again, and so is what is sent.
+	now, err := conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: run.SessionID})
+	if err != nil || now.Provider != "one" || now.Model != "of-one" {
+		t.Errorf("next: %s / %s, %v", now.Provider, now.Model, err)
+	}
+	in.ClientID, in.Text = regie.NewID().String(), "and now?"
+	if run, err = conn.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	before := broken.count()
+	answers.steps = append(answers.steps, says("still nothing"))
+	if view = b.await(conn, run); broken.count() == before || view.Exchanges[0].Provider != "two" {
+		t.Errorf("the next round did not begin with its own provider: %+v", view.Exchanges[0].Exchange)
+	}
+}
+
+// TestFallbackWhen is for which failures another provider is asked, and what people are told where none answers.
+func TestFallbackWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		one, two, three http.HandlerFunc
+		asked           [3]int
+		by              string
+		note            []string
+	}{
+		"no key":        {refusesWith(401, "no key"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"no credit":     {refusesWith(402, "pay"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"a bad request": {refusesWith(400, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
+		"two of three":  {refusesWith(503, "busy"), refusesWith(404, "no such model"), says("hi"), [3]int{3, 1, 1}, "three", nil},
+		"none":          {refusesWith(503, "busy"), refusesWith(401, "no key"), refusesWith(500, "broken"), [3]int{3, 1, 3}, "", []string{"one: ", "busy", "two: ", "no key", "three: ", "broken"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			models := make([]*model, 3)
+			for i, step := range []http.HandlerFunc{c.one, c.two, c.three} {
+				if models[i] = newModel(t, step); step == nil {
+					models[i] = newModel(t, says("not asked"))
+				}
+			}
+			b := fallbackBed(t, models[0].server.URL, models[1].server.URL, models[2].server.URL)
+			conn := b.impatient()
+			defer conn.Close()
+			run, err := conn.Submit(t.Context(), b.request(everything))
+			if err != nil {
+				t.Fatal(err)
+			}
+			view := b.await(conn, run)
+			if got := [3]int{models[0].count(), models[1].count(), models[2].count()}; got != c.asked {
+				t.Errorf("asked %v", got)
+			}
+			if c.by != "" {
+				expect(t, view, regie.EndAnswered)
+				if view.Exchanges[0].Provider != c.by {
+					t.Errorf("answered by %s", view.Exchanges[0].Provider)
+				}
+				return
+			}
+			expect(t, view, regie.EndProviderError)
+			for _, words := range c.note {
+				if !strings.Contains(view.Round.EndNote.String(), words) {
+					t.Errorf("%q is not in %q", words, view.Round.EndNote)
+				}
+			}
+		})
+	}
+}
+
+// TestFallbackOfflineAndOpen: a server that is not reached, and one whose breaker is open, are not waited for.
+func TestFallbackOfflineAndOpen(t *testing.T) {
+	answers := newModel(t, says("hi"))
+	broken := newModel(t, refusesWith(500, "on fire"))
+	b := fallbackBed(t, "http://127.0.0.1:1", answers.server.URL, "")
+	view := b.run(everything)
+	if expect(t, view, regie.EndAnswered); len(view.Exchanges[0].Attempts) != 1 || view.Exchanges[0].Attempts[0].Code != regie.CodeProviderOffline {
+		t.Errorf("%+v", view.Exchanges[0].Attempts)
+	}
+	b = fallbackBed(t, broken.server.URL, answers.server.URL, "")
+	conn := b.impatient()
+	defer conn.Close()
+	for _, asked := range []int{3, 5, 5} {
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expect(t, b.await(conn, run), regie.EndAnswered); broken.count() != asked {
+			t.Errorf("asked %d times, want %d", broken.count(), asked)
+		}
+	}
+	// Who names a provider on a command line asks nobody else.
+	in := b.request(everything)
+	in.Provider, in.Model = "two", "of-two"
+	answers.steps = []http.HandlerFunc{refusesWith(401, "no key")}
+	run, err := conn.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if expect(t, b.await(conn, run), regie.EndProviderError); broken.count() != 5 {
+		t.Error("another provider was asked")
+	}
+}
+
+// TestFallbackWaits: an unattended run that nobody answers waits as without fallbacks, and begins with its own provider again.
+func TestFallbackWaits(t *testing.T) {
+	one, two := newModel(t, once(refusesWith(401, "no key"), says("here again"))), newModel(t, refusesWith(503, "busy"))
+	b := fallbackBed(t, one.server.URL, two.server.URL, "")
+	conn := b.impatient()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{WaitNetwork: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
+	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Exchanges[0].Provider != "one" || len(view.Exchanges[0].Attempts) != 4 {
+		t.Errorf("%+v, %v", view.Exchanges, err)
+	}
+	if err := conn.Resume(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, run)
+	if expect(t, view, regie.EndAnswered); view.Exchanges[0].Provider != "one" || view.Exchanges[0].Reply.Author.Provider != "" {
+		t.Errorf("answered by %s", view.Exchanges[0].Provider)
+	}
+}
+
+// TestFallbackDialect: a fallback is asked in its own dialect, with its own first level, and what it calls runs; what it was sent is rebuilt.
+func TestFallbackDialect(t *testing.T) {
+	one := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
+	two := newModel(t, refusesWith(400, "no step"), says(`{"pre_text":"Once more.","data_commands":[{"type":"files.list_files","params":{"path":"."}}]}`), says(`{"pre_text":"done"}`))
+	b := fallbackBed(t, one.server.URL, two.server.URL, "")
+	models := func(name string) (provider.Provider, error) {
+		address, vendor := one.server.URL, ""
+		if name == "two" {
+			address, vendor = two.server.URL, "perplexity" // whose models make no calls
+		}
+		p, err := openai.New(openai.Config{Name: name, BaseURL: address + "/v1", Vendor: vendor})
+		if err != nil {
+			return nil, err
+		}
+		return providertest.Watch(p, func(err error) { t.Errorf("a prompt that some vendor refuses: %v", err) }), nil
+	}
+	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, Models: models, TuneEngine: func(c *engine.Config) {
+		c.Backoff = func(int, time.Duration) time.Duration { return 0 }
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, run)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	if len(view.Exchanges) != 3 || view.Exchanges[0].Provider != "one" || view.Exchanges[2].Provider != "two" || view.Exchanges[2].Reply.AI.Text() != "done" {
+		t.Fatalf("%+v", view.Exchanges)
+	}
+	if !strings.Contains(string(two.requests[0]), "data_commands") || strings.Contains(string(two.requests[0]), `"tools"`) {
+		t.Errorf("the fallback was sent %s", two.requests[0])
+	}
+	for i, want := range []struct {
+		exchange, attempt int
+		body              []byte
+	}{{1, 0, one.requests[0]}, {2, 1, one.requests[1]}, {2, 0, two.requests[0]}, {3, 0, two.requests[1]}} {
+		p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: want.exchange, Attempt: want.attempt})
+		if err != nil || !p.Exact() || string(p.Body) != string(want.body) {
+			t.Errorf("request %d: %v\n%s\n%s", i, err, p.Body, want.body)
+		}
+	}
+}
+
+// TestFallbackIsResumed has an engine end while a fallback is asked: the next one goes on with the fallback, and the first provider is not
+// asked again. Under other settings of the fallback it is not asked at all.
+func TestFallbackIsResumed(t *testing.T) {
+	for name, changed := range map[string]bool{"as it was": false, "under other settings": true} {
+		t.Run(name, func(t *testing.T) {
+			arrived := make(chan struct{}, 1)
+			var mu sync.Mutex
+			hangs := true
+			one := newModel(t, refusesWith(401, "no key"))
+			two := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				hang := hangs
+				mu.Unlock()
+				if hang {
+					arrived <- struct{}{}
+					<-r.Context().Done()
+					return
+				}
+				says("hi")(w, r)
+			})
+			b := fallbackBed(t, one.server.URL, two.server.URL, "")
+			conn := b.impatient()
+			run, err := conn.Submit(t.Context(), b.request(everything))
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-arrived
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			hangs = false
+			mu.Unlock()
+			if changed {
+				p := b.settings.Providers["two"]
+				p.APIKey = "another"
+				b.settings.Providers["two"] = p
+			}
+			conn = b.impatient()
+			defer conn.Close()
+			view := b.await(conn, run)
+			if changed {
+				if expect(t, view, regie.EndProviderError); one.count() != 2 || two.count() != 1 {
+					t.Errorf("asked %d and %d times", one.count(), two.count())
+				}
+				return
+			}
+			if expect(t, view, regie.EndAnswered); one.count() != 1 || two.count() != 2 || view.Exchanges[0].Provider != "two" || len(view.Exchanges[0].Attempts) != 2 {
+				t.Errorf("asked %d and %d times, %+v", one.count(), two.count(), view.Exchanges)
+			}
+		})
+	}
+}
+
+// TestFallbackFormats goes on from each wire format in each other one, in the middle of a loop with calls.
+func TestFallbackFormats(t *testing.T) {
+	for _, from := range providertest.Formats() {
+		for _, to := range providertest.Formats() {
+			if from.Name == to.Name {
+				continue
+			}
+			t.Run(from.Name+" to "+to.Name, func(t *testing.T) {
+				first := providertest.NewServer(t, &from,
+					providertest.Scene{Thinking: "hm", Signature: "s", Text: []string{"I look."}, Calls: []provider.Call{{ID: "a", Name: "files__list_files", Arguments: "{}"}}}, providertest.Scene{Status: 401, Message: "no key"})
+				second := providertest.NewServer(t, &to, providertest.Scene{Text: []string{"?"}}, providertest.Scene{Text: []string{"done"}})
+				b := fallbackBed(t, "http://127.0.0.1:1", "http://127.0.0.1:2", "")
+				for name, p := range map[string]config.Provider{
+					"one": {Name: "one", Type: from.Name, BaseURL: first.URL + from.Path}, "two": {Name: "two", Type: to.Name, BaseURL: second.URL + to.Path},
+				} {
+					if p.Type == "responses" { // which is no type, but an API of one
+						p.Type, p.API = config.ProviderOpenAI, config.APIResponses
+					}
+					p.Origin, p.Models = map[string]string{}, map[string]string{"medium": "scripted"}
+					b.settings.Providers[name] = p
+				}
+				b.settings.BaseURL, b.settings.Model = first.URL+from.Path, "scripted"
+				view := b.run(everything)
+				expect(t, view, regie.EndAnswered, "SUCCEEDED")
+				if view.Exchanges[1].Provider != "two" || view.Exchanges[1].Reply.AI.Text() != "done" {
+					t.Errorf("%+v", view.Exchanges[1])
+				}
+				exact(t, b, view)
+			})
+		}
+	}
+}
+
+// exact asserts that each model call of a run is rebuilt as it was sent.
+func exact(t *testing.T, b *bed, view store.RoundView) {
+	t.Helper()
+	conn, err := app.Connect(context.WithoutCancel(t.Context()), app.Options{Config: b.settings, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if out, err := conn.Replay(t.Context(), view.Round.ID); err != nil || out.Difference != 0 || out.Identical < len(view.Exchanges) {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

@@ -1,0 +1,107 @@
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+)
+
+// TestSecretReads asks about a read of a secret whatever a run or a rule allows; what a person has not allowed reaches no prompt.
+func TestSecretReads(t *testing.T) {
+	read := call{"s", "files__read_file", `{"path":".env"}`}
+	other := call{"o", "files__list_files", `{}`}
+	for name, row := range map[string]struct {
+		answer regie.Answer
+		states []string
+		told   bool
+	}{
+		"allowed": {regie.AnswerAllow, []string{"SUCCEEDED", "SUCCEEDED"}, true}, "denied": {regie.AnswerDeny, []string{"SUCCEEDED", "NOT_RUN DENIED"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, says("", other, read), says("ok"))
+			b := newBed(t, m)
+			if err := os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			conn := b.connect()
+			defer conn.Close()
+			run, err := conn.Submit(t.Context(), b.request(approval.Policy{Allow: []string{"*"}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := b.parked(conn, run.SessionID).Approvals[0]
+			review := asked.Reviews[0]
+			if len(asked.Reviews) != 1 || review.Verdict != regie.VerdictMustAsk || review.Preview.Sentence.String() != "read .env (11 bytes), which may hold a secret" || len(review.Preview.Scopes) != 0 {
+				t.Errorf("%+v", asked.Reviews)
+			}
+			if len(review.Grounds) == 0 || !strings.Contains(review.Grounds[0].Sentence.String(), ".env may hold a secret") {
+				t.Errorf("%+v", review.Grounds)
+			}
+			// No answer holds for longer than this call.
+			if _, err := conn.Decide(t.Context(), decide(asked, regie.NewID().String(), regie.Decision{CallID: review.CallID, Answer: regie.AnswerAlways})); regie.CodeOf(err) != regie.CodeBadRequest {
+				t.Errorf("a rule was made: %v", err)
+			}
+			b.decide(conn, asked, regie.Decision{CallID: review.CallID, Answer: row.answer, Reason: "as I say"})
+			view := b.await(conn, run)
+			expect(t, view, regie.EndAnswered, row.states...)
+			if strings.Contains(m.last(), "CANARY") != row.told {
+				t.Errorf("the model is told: %s", m.last())
+			}
+		})
+	}
+	t.Run("nobody there", func(t *testing.T) {
+		m := newModel(t, says("", read), says("ok"))
+		b := newBed(t, m)
+		if err := os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.run(approval.Policy{Allow: []string{"*"}, OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED")
+		if strings.Contains(m.last(), "CANARY") {
+			t.Error("the model is told")
+		}
+	})
+}
+
+// TestStaleRead has the model read a file and edit it in a later run, by another engine, when somebody has changed it: what the model has
+// seen is known from the store.
+func TestStaleRead(t *testing.T) {
+	edit := func(old, fresh string) call {
+		return call{"e" + old, "files__edit_file", `{"path":"a.txt","edits":[{"old":"` + old + `","new":"` + fresh + `"}]}`}
+	}
+	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }
+	m := newModel(t, says("", read("r")), says("read"), says("", edit("one", "1")), says("it has changed"), says("", read("r2"), edit("zwei", "2")), says("again"),
+		says("", edit("zwei", "2")), says("", edit("1", "eins"), call{"d", "files__delete_file", `{"path":"a.txt"}`}), says("done"))
+	b := newBed(t, m)
+	b.holds("one\ntwo\n")
+	policy := approval.Policy{Allow: []string{"files.*"}}
+	first := b.run(policy)
+	expect(t, first, regie.EndAnswered, "SUCCEEDED")
+	b.holds("1\none\nzwei\n")
+	next := func(states ...string) {
+		t.Helper()
+		request := b.request(policy)
+		request.SessionID = first.Round.SessionID
+		conn := b.connect()
+		defer conn.Close()
+		run, err := conn.Submit(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(conn, run), regie.EndAnswered, states...)
+	}
+	next("FAILED")
+	if !strings.Contains(m.last(), "a.txt is not what it was when it was read") || !strings.Contains(m.last(), "read it again") {
+		t.Errorf("the model is told %s", m.last())
+	}
+	b.held("1\none\nzwei\n")
+	next("SUCCEEDED", "FAILED") // what it reads in the same reply it has not seen when it writes the edit
+	b.held("1\none\nzwei\n")
+	next("SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+	if _, err := os.Stat(filepath.Join(b.root, "a.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+}

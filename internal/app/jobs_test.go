@@ -1,0 +1,122 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// paying is an action that counts, and a model that proposes it once.
+func paying(t *testing.T) (*atomic.Int64, tool.Tool, *model) {
+	t.Helper()
+	var paid atomic.Int64
+	pay := action(t, "bank.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		paid.Add(1)
+		return tool.Result{Content: "paid"}, nil
+	}, nil)
+	return &paid, pay, newModel(t, says("", call{"a", "bank__pay", `{}`}), says("ok"))
+}
+
+// TestAnsweredElsewhere answers what one engine asked in a process that runs nothing, and on another engine: the run goes on at once, once.
+func TestAnsweredElsewhere(t *testing.T) {
+	paid, pay, m := paying(t)
+	b, other := shares(t, m, nil)
+	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
+	here := b.connect()
+	defer here.Close()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+	third := *b
+	third.settings.DataDir = b.elsewhere()
+	storing, err := app.Connect(t.Context(), app.Options{Config: third.settings, Tools: b.tools, StoreOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer storing.Close()
+	for i, answers := range []dispatch.Control{storing, there, storing, here} {
+		run, err := here.Submit(t.Context(), b.request(approval.Policy{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := b.parked(here, run.SessionID).Approvals[0]
+		began := time.Now()
+		if _, err := answers.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(here, run), regie.EndAnswered, "SUCCEEDED")
+		t.Logf("answer %d: ended %s later", i+1, time.Since(began))
+		if n := paid.Load(); n != int64(i+1) {
+			t.Fatalf("after %d answers it was paid %d times", i+1, n)
+		}
+	}
+}
+
+// TestOverdueTogether lets an approval expire while two engines are there: one of them gives it up, once, and the run goes on.
+func TestOverdueTogether(t *testing.T) {
+	paid, pay, m := paying(t)
+	b, other := shares(t, m, nil)
+	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
+	b.approvalTTL = time.Second
+	here := b.connect()
+	defer here.Close()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+	run, err := here.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	view := other.await(there, run)
+	t.Logf("ended %s after it was asked", time.Since(began))
+	expired := 0
+	err = there.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
+		var body struct{ State string }
+		if item.Event == nil {
+			return nil
+		}
+		if err := json.Unmarshal(item.Event.Body, &body); err != nil {
+			return err
+		}
+		if item.Event.Type == regie.EventApproval && body.State == string(regie.ApprovalExpired) {
+			expired++
+		}
+		if item.Event.Seq == view.Head {
+			return errSeen
+		}
+		return nil
+	})
+	if err != errSeen || expired != 1 || paid.Load() != 0 { //nolint:errorlint // the very value
+		t.Errorf("%v: it expired %d times and was paid %d times", err, expired, paid.Load())
+	}
+}
+
+// TestHandedOver closes an engine while its model is asked: another one is brought to the run and ends it.
+func TestHandedOver(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b, other := shares(t, newModel(t, once(hangs(asked), says("done"))), nil)
+	here := b.connect()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+	run, err := here.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := here.Close(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	expect(t, other.await(there, run), regie.EndAnswered)
+	t.Logf("ended elsewhere %s after the engine had closed", time.Since(began))
+}

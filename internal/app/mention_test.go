@@ -1,0 +1,349 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+)
+
+// naming is a request that says what a person typed.
+func (b *bed) naming(session regie.ID, typed string, policy approval.Policy) dispatch.RunRequest {
+	in := b.request(policy)
+	in.SessionID, in.Text, in.Segments, in.Dialect = session, typed, chat.Mentions(typed, app.Look(b.root)), b.spoken
+	if in.Segments != nil {
+		in.Text = ""
+	}
+	return in
+}
+
+// outcomes are what became of what a round's messages name.
+func outcomes(view store.RoundView) (out []string) {
+	for _, e := range view.Enrichments {
+		for i := range e.Calls {
+			c := &e.Calls[i]
+			line := e.Message.System.Queries[i].Text + " " + string(c.State)
+			if c.Error != nil {
+				line += " " + string(c.Error.Code)
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// answers are the steps of a model that says each of the texts once.
+func answers(spoken regie.Dialect, texts ...string) *[]string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		if out[i] = text; spoken == regie.DialectJSON {
+			out[i] = `{"pre_text":"` + text + `"}`
+		}
+	}
+	return &out
+}
+
+// TestMentions has a message name files and directories: each is read before the model is asked, stands behind the message as the person's own
+// words, and has a row that says what became of it (decision 46).
+func TestMentions(t *testing.T) {
+	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
+		t.Run(string(spoken), func(t *testing.T) {
+			replies := *answers(spoken, "I have read it.", "Still there.")
+			m := newModel(t, says(replies[0]), says(replies[1]))
+			b := newUndoing(t, m, map[string]string{"docs/plan.md": "HORTENSIA\n", "a b.txt": "ROSES\n", ".env": "KEY=CANARY\n", "bin": "\x00\x01\x02", "big.txt": strings.Repeat("line of text\n", 40_000)})
+			b.spoken = spoken
+			conn, session := b.conn, regie.NewID()
+			run, err := conn.Submit(t.Context(), b.naming(session, `compare @docs/plan.md, @"a b.txt" and @.env in @docs; @bin @big.txt, not me@example.org or @someone`, approval.Policy{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			view := b.await(conn, run)
+			expect(t, view, regie.EndAnswered)
+			want := "@docs/plan.md SUCCEEDED\n@\"a b.txt\" SUCCEEDED\n@.env FAILED PATH_PROTECTED\n@docs/ SUCCEEDED\n@bin SUCCEEDED\n@big.txt SUCCEEDED"
+			if got := strings.Join(outcomes(view), "\n"); got != want {
+				t.Errorf("what became of them:\n%s", got)
+			}
+			sent := m.last()
+			for text, is := range map[string]bool{
+				`compare @docs/plan.md, @\"a b.txt\" and @.env in @docs/; @bin @big.txt, not me@example.org or @someone`: true,
+				"HORTENSIA": true, "ROSES": true, "CANARY": false, `"role":"tool"`: false, "[DATA_ADDED] What the person named": true, "PATH_PROTECTED": true,
+			} {
+				if strings.Contains(sent, text) != is {
+					t.Errorf("the prompt holds %q: %v\n%s", text, !is, sent)
+				}
+			}
+			if data := view.Enrichments[0]; data.Message.Seq <= view.Trigger.Seq || data.Message.System.Enriches != view.Trigger.ID || data.Message.Author.Kind != regie.AuthorComponent {
+				t.Errorf("its data is %+v", data.Message)
+			}
+			for _, c := range view.Enrichments[0].Calls {
+				if c.Origin != regie.OriginUser || c.ProviderCallID != "" || c.Kind != regie.KindQuery {
+					t.Errorf("a query of the person's is %+v", c)
+				}
+			}
+			if n := view.Round.Counters; n.Total != 1 || n.Queries != 0 {
+				t.Errorf("it counts for limits: %+v", n)
+			}
+			again, err := conn.Submit(t.Context(), b.naming(session, "and now?", approval.Policy{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if view := b.await(conn, again); len(view.Enrichments) != 0 || !strings.Contains(m.last(), "HORTENSIA") {
+				t.Errorf("the next run has read %+v", view.Enrichments)
+			}
+			b.exact(run.RoundID)
+			b.exact(again.RoundID)
+			b.verified()
+		})
+	}
+}
+
+// TestNamedRefused: a message that carries what cannot be read here is refused before anything is stored.
+func TestNamedRefused(t *testing.T) {
+	b := newUndoing(t, newModel(t), map[string]string{"a.txt": "A\n"})
+	block := func(kind regie.EnrichmentType, target regie.PointerTarget, path string) regie.Segment {
+		return regie.Segment{Enrichment: &regie.EnrichmentBlock{Type: kind, Target: target, Path: path}}
+	}
+	many := slices.Repeat([]regie.Segment{block("POINTER", "file", "a.txt")}, regie.MaxEnrichments+1)
+	for name, row := range map[string]struct {
+		segments []regie.Segment
+		code     regie.Code
+		says     string
+	}{
+		"type":        {[]regie.Segment{block("USE", "file", "a.txt")}, regie.CodeBadRequest, `"USE" is no enrichment`},
+		"target":      {[]regie.Segment{block("POINTER", "zone", "a")}, regie.CodeBadRequest, `not to "zone"`},
+		"outside":     {[]regie.Segment{block("POINTER", "file", "../a.txt")}, regie.CodePathInvalid, "relative to the workspace"},
+		"absolute":    {[]regie.Segment{block("POINTER", "file", "/etc/passwd")}, regie.CodePathInvalid, "relative to the workspace"},
+		"line ends":   {[]regie.Segment{block("POINTER", "file", "a\n[SYSTEM] b")}, regie.CodePathInvalid, "no path"},
+		"root":        {[]regie.Segment{block("POINTER", "file", ".")}, regie.CodePathInvalid, "no file"},
+		"too many":    {many, regie.CodeBadRequest, "more than 20"},
+		"attachment":  {[]regie.Segment{{Text: "x"}, {Attachment: &regie.Attachment{Name: "x"}}}, regie.CodeBadRequest, "attachments"},
+		"empty":       {[]regie.Segment{{Text: "x"}, {}}, regie.CodeBadRequest, "segment 2"},
+		"both in one": {[]regie.Segment{{Text: "x", Enrichment: many[0].Enrichment}}, regie.CodeBadRequest, "segment 1"},
+		"nothing":     {[]regie.Segment{{Text: " \n"}}, regie.CodeBadRequest, "empty"},
+	} {
+		in := b.request(everything)
+		in.Text, in.Segments = "", row.segments
+		_, err := b.conn.Submit(t.Context(), in)
+		if regie.CodeOf(err) != row.code || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := b.request(everything)
+	in.Segments = many[:1]
+	if _, err := b.conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), "a text and segments") {
+		t.Errorf("said twice: %v", err)
+	}
+	if sessions, err := b.conn.Sessions(t.Context(), store.SessionFilter{}); err != nil || len(sessions) != 0 {
+		t.Errorf("something was stored: %+v, %v", sessions, err)
+	}
+}
+
+// TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is read when its message is admitted, as the file is
+// then, and one that is gone by then is told and stops nothing.
+func TestNamedWhileBusy(t *testing.T) {
+	h := hold(says("I look.", call{"l", "files__list_files", `{}`}))
+	m := newModel(t, h.serve(0), says("So be it."), says("And that."))
+	b := newUndoing(t, m, map[string]string{"steer.txt": "before\n", "gone.txt": "here\n", "stays.txt": "STAYS\n"})
+	session := regie.NewID()
+	run, err := b.conn.Submit(t.Context(), b.naming(session, "go", everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.asked
+	for _, row := range []struct {
+		typed string
+		when  store.WhenBusy
+	}{{"mind @steer.txt", store.Steer}, {"then @gone.txt and @stays.txt", store.Queue}} {
+		in := b.naming(session, row.typed, everything)
+		in.WhenBusy = row.when
+		if accepted, err := b.conn.Submit(t.Context(), in); err != nil || !accepted.Pending {
+			t.Fatalf("%+v, %v", accepted, err)
+		}
+	}
+	b.put("steer.txt", "AFTER\n")
+	if err := os.Remove(filepath.Join(b.root, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	close(h.free)
+	first := b.await(b.conn, run)
+	if got := outcomes(first); len(got) != 1 || got[0] != "@steer.txt SUCCEEDED" || !strings.Contains(first.Enrichments[0].Calls[0].Result, "AFTER") {
+		t.Errorf("the message that steered: %v", got)
+	}
+	if n := first.Round.Counters; n.Total != 2 || n.Queries != 1 {
+		t.Errorf("counters %+v", n)
+	}
+	rounds, err := b.conn.List(t.Context(), "", 1)
+	if err != nil || rounds[0].Text != "then @gone.txt and @stays.txt" {
+		t.Fatalf("%+v, %v", rounds, err)
+	}
+	next := b.await(b.conn, dispatch.Run{SessionID: session, RoundID: rounds[0].Round.ID})
+	if got := strings.Join(outcomes(next), ", "); next.Round.End != regie.EndAnswered || got != "@gone.txt FAILED FILE_NOT_FOUND, @stays.txt SUCCEEDED" {
+		t.Errorf("%s; the message that waited: %s", next.Round.End, got)
+	}
+	if sent := m.last(); !strings.Contains(sent, "STAYS") || !strings.Contains(sent, "FILE_NOT_FOUND") {
+		t.Errorf("the model is told %s", sent)
+	}
+	b.exact(run.RoundID)
+	b.exact(next.Round.ID)
+	b.verified()
+}
+
+// TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message itself, where nothing is read again, and out of
+// the conversation with an undo of the chat.
+func TestNamedForkedAndUndone(t *testing.T) {
+	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 4)...)
+	b := newUndoing(t, m, map[string]string{"a.txt": "HORTENSIA\n"})
+	session := regie.NewID()
+	b.say(session, "hello")
+	run, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(b.conn, run)
+	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: view.Trigger.Seq})
+	if err != nil || forked.Messages != 4 || forked.Calls != 1 {
+		t.Fatalf("%+v, %v", forked, err)
+	}
+	b.put("a.txt", "ROSES\n")
+	there := b.say(forked.Session.ID, "and in the fork?")
+	if sent := m.last(); !strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "ROSES") || strings.Count(sent, "[DATA_ADDED]") != 1 {
+		t.Errorf("the fork is told %s", sent)
+	}
+	b.exact(there.RoundID)
+	b.undo(dispatch.UndoRequest{SessionID: session, Chat: true})
+	after := b.say(session, "what did I name?")
+	if sent := m.last(); strings.Contains(sent, "HORTENSIA") || strings.Contains(sent, "@a.txt") {
+		t.Errorf("what was undone is told: %s", sent)
+	}
+	b.exact(run.RoundID)
+	b.exact(after.RoundID)
+	b.verified()
+}
+
+// TestNamedSeen: what a person named the model has seen, so an edit of it is judged by what it held then.
+func TestNamedSeen(t *testing.T) {
+	m := newModel(t, says("Read."), says("I write.", over("w", "a.txt", "mine\n")), says("It was changed."))
+	b := newUndoing(t, m, map[string]string{"a.txt": "one\n"})
+	session := regie.NewID()
+	first, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.await(b.conn, first)
+	b.put("a.txt", "somebody else's\n")
+	second, err := b.conn.Submit(t.Context(), b.naming(session, "overwrite it", everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view := b.await(b.conn, second); view.Exchanges[0].Calls[0].Error == nil || view.Exchanges[0].Calls[0].Error.Code != regie.CodeFileChanged {
+		t.Errorf("%+v", view.Exchanges[0].Calls[0])
+	}
+}
+
+// TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how to read them again, and what the next messages
+// name pushes older ones behind a summary. Every prompt can be made anew.
+func TestNamedTooMuch(t *testing.T) {
+	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Short.")}, 20)...)
+	files, names := map[string]string{}, ""
+	for i := range 8 {
+		name := fmt.Sprintf("f%d.txt", i)
+		files[name] = fmt.Sprintf("FILE%d\n", i) + strings.Repeat("some words of text\n", 150)
+		names += " @" + name
+	}
+	b := newUndoing(t, m, files)
+	session := regie.NewID()
+	left := 0
+	for _, typed := range []string{"hello", "compare" + names, "and then?", "once more" + names, "so?"} {
+		in := b.naming(session, typed, everything)
+		in.Limits.ContextTokens = 4000
+		run, err := b.conn.Submit(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := b.await(b.conn, run)
+		if view.Round.End != regie.EndAnswered {
+			t.Fatalf("%q ended %s %s", typed, view.Round.End, view.Round.EndNote)
+		}
+		sent := m.last()
+		left += strings.Count(sent, "left out to make room")
+		if named := strings.Contains(typed, "@"); named && (!strings.Contains(sent, "FILE7") || len(view.Enrichments) != 1) {
+			t.Errorf("%q: the last of what is named does not reach the model: %.3000s", typed, sent)
+		}
+		b.exact(run.RoundID)
+	}
+	if left == 0 {
+		t.Error("nothing was left out: the test shows nothing")
+	}
+	b.verified()
+}
+
+// TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one, which reads first and then asks; one that finds
+// a stopping word reads nothing, and neither does a later run.
+func TestNamedByTheDead(t *testing.T) {
+	for _, word := range []regie.StopRequest{"", regie.StopInterrupt} {
+		t.Run("word "+string(word), func(t *testing.T) {
+			m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 3)...)
+			b := newBed(t, m)
+			b.alters()
+			if err := os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("HORTENSIA\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			first := b.run(everything)
+			dead := b.left(first, "see @a.txt", word)
+			conn := b.connect()
+			defer conn.Close()
+			view := b.await(conn, dispatch.Run{SessionID: first.Session.ID, RoundID: dead})
+			read := word == ""
+			if got := len(outcomes(view)) == 1; got != read || (view.Round.End == regie.EndAnswered) != read || strings.Contains(m.last(), "HORTENSIA") != read {
+				t.Errorf("%s, read: %v; the model was told %s", view.Round.End, got, m.last())
+			}
+			if attempts := view.Exchanges[0].Attempts; read && len(attempts) != 0 {
+				t.Errorf("a model call is booked that nobody can have made: %+v", attempts)
+			}
+			next, err := conn.Submit(t.Context(), b.naming(first.Session.ID, "and now?", everything))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if view := b.await(conn, next); view.Round.End != regie.EndAnswered || len(view.Enrichments) != 0 || strings.Contains(m.last(), "HORTENSIA") != read {
+				t.Errorf("then %s, told %s", view.Round.End, m.last())
+			}
+		})
+	}
+}
+
+// left stores a message in the session of a round, with the round that it starts, as a process does that dies in the next instant, and the word that
+// another one says then.
+func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) regie.ID {
+	b.t.Helper()
+	s, err := sqlite.Open(b.t.Context(), sqlite.Config{Dir: b.settings.DataDir})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer s.Close()
+	round := like.Round
+	round.ID = regie.NewID()
+	accepted, err := s.Submit(b.t.Context(), store.Submission{
+		SessionID: like.Session.ID, Round: round, Holder: "who died",
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: like.Trigger.Author, ClientID: regie.NewID().String(), Rich: chat.Mentions(typed, app.Look(b.root)),
+		},
+	})
+	if err == nil && word != "" {
+		_, err = s.RequestStop(b.t.Context(), accepted.RoundID, word)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return accepted.RoundID
+}

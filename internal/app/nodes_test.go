@@ -1,0 +1,219 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/store/storetest"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// node is what the child process of TestStoppedNode is told.
+type node struct {
+	Settings config.Config
+	Request  dispatch.RunRequest
+}
+
+// TestStoppedNode stops an engine (SIGSTOP) while its model is asked. Its lease runs out, another engine process on the same database takes
+// the run over and brings it to its end; woken up (SIGCONT), the first one gets its answer, and stores nothing of it and does nothing.
+func TestStoppedNode(t *testing.T) {
+	if said := os.Getenv("REGIE_TEST_NODE"); said != "" {
+		runNode(t, said)
+		return
+	}
+	database := storetest.Postgres(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	write := says("", put("a", "append", "one\n"))
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if first.CompareAndSwap(false, true) {
+			close(asked)
+			<-release
+		}
+		write(w, r)
+	}, says("ok"))
+	b := newBed(t, m)
+	b.holds("zero\n")
+	b.settings.Database = database
+	said, err := json.Marshal(node{b.settings, b.request(everything)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in node
+	if err := json.Unmarshal(said, &in); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStoppedNode$", "-test.count=1")
+	child.Env = append(os.Environ(), "REGIE_TEST_NODE="+string(said))
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := time.Now()
+
+	other := *b
+	other.settings.DataDir = b.elsewhere()
+	conn := other.connect()
+	defer conn.Close()
+	view, err := conn.Session(t.Context(), in.Request.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := other.await(conn, dispatch.Run{SessionID: in.Request.SessionID, RoundID: view.History[0].ID})
+	took := time.Since(stopped)
+	expect(t, ended, regie.EndAnswered, "SUCCEEDED")
+	if took > 10*time.Second {
+		t.Errorf("the run went on elsewhere after %s", took)
+	}
+	t.Logf("resumed elsewhere and ended %s after the stop", took)
+	b.held("zero\none\n")
+
+	close(release)
+	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	told, err := io.ReadAll(output)
+	if err == nil {
+		err = child.Wait()
+	}
+	if err != nil || !strings.Contains(string(told), "taken over: true") {
+		t.Errorf("the process that was stopped: %v\n%s", err, told)
+	}
+	b.held("zero\none\n")
+	after, err := conn.Get(t.Context(), ended.Round.ID)
+	if err != nil || after.Head != ended.Head || after.Audit == nil {
+		t.Errorf("the log went from %d to %d, %v %s", ended.Head, after.Head, err, after.AuditError)
+	}
+}
+
+func runNode(t *testing.T, said string) {
+	t.Helper()
+	var in node
+	if err := json.Unmarshal([]byte(said), &in); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := conn.Submit(context.Background(), in.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conn.Wait(context.Background(), run.RoundID)
+	_, _ = fmt.Printf("taken over: %v (%v)\n", err != nil, err)
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDatabaseAway takes the database away while the model is asked, and brings it back: the reply waits for it, the run goes on by itself, and
+// its write happens once.
+func TestDatabaseAway(t *testing.T) {
+	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
+	var first atomic.Bool
+	write := says("", put("a", "append", "one\n"))
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if first.CompareAndSwap(false, true) {
+			proxy.Down()
+			time.AfterFunc(5*time.Second, proxy.Up)
+		}
+		write(w, r)
+	}, says("ok"))
+	b := newBed(t, m)
+	b.holds("zero\n")
+	b.settings.Database = database
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.comes(conn, run) // a stream ends with what stopped the run
+	expect(t, view, regie.EndAnswered, "SUCCEEDED")
+	if view.Audit == nil {
+		t.Error(view.AuditError)
+	}
+	b.held("zero\none\n")
+}
+
+// TestStalledBeforeEffect stalls an engine between the stored intent of an action and its effect, until its lease is over and another one
+// has taken the run over. What nobody may repeat is then not done by the first one either.
+func TestStalledBeforeEffect(t *testing.T) {
+	var effects atomic.Int64
+	pay := action(t, "bank.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		effects.Add(1)
+		return tool.Result{Content: "paid"}, nil
+	}, nil)
+	var stalled atomic.Bool
+	release := make(chan struct{})
+	reply := says("", call{"a", "bank__pay", `{}`})
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		stalled.Store(true) // from here on nothing that this engine commits comes back to it
+		reply(w, r)
+	}, says("ok"))
+	b := newBed(t, m, pay)
+	b.settings.Database = storetest.Postgres(t)
+	gate := func(committed, _ bool) error {
+		if committed && stalled.Load() {
+			<-release
+		}
+		return t.Context().Err()
+	}
+	first, err := app.Connect(t.Context(), app.Options{Config: b.settings, Tools: b.tools, TuneStore: func(c *sqlite.Config) { c.Gate = gate }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	run, err := first.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *b
+	other.settings.DataDir = b.elsewhere()
+	second := other.connect()
+	defer second.Close()
+	expect(t, other.await(second, run), regie.EndAnswered, "UNKNOWN")
+	close(release)
+	_ = first.Wait(t.Context(), run.RoundID)
+	if n := effects.Load(); n != 0 {
+		t.Errorf("it was paid %d times, by an engine that another one had taken over from", n)
+	}
+}
+
+// elsewhere is a data directory as on another machine, with the same key.
+func (b *bed) elsewhere() string {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	key, err := os.ReadFile(filepath.Join(b.settings.DataDir, "audit.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "audit.key"), key, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return dir
+}

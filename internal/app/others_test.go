@@ -1,0 +1,216 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store/postgres"
+	"github.com/regie-run/regie/internal/store/storetest"
+)
+
+// shares returns two beds on one database, each with a data directory of its own, as on two machines, and opens the first one's engine, which
+// makes the key.
+func shares(t *testing.T, m *model, change func(database string) string) (first, second *bed) {
+	t.Helper()
+	first = newBed(t, m)
+	first.settings.Database = storetest.Postgres(t)
+	other := *first
+	if change != nil {
+		other.settings.Database = change(first.settings.Database)
+	}
+	return first, &other
+}
+
+// TestWordsFromElsewhere says each stopping word on one engine while another one asks its model, which never answers: the model call is cut,
+// and the run ends, or is paused until it is resumed, again from elsewhere.
+func TestWordsFromElsewhere(t *testing.T) {
+	asked := make(chan struct{}, 2)
+	b, other := shares(t, newModel(t, hangs(asked)), nil)
+	here := b.connect()
+	defer here.Close()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+
+	run, err := here.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := there.Pause(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Wait(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	if err := there.Resume(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := here.Interrupt(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, other.await(there, run), regie.EndInterrupted)
+
+	run, err = here.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	began := time.Now()
+	if err := there.Interrupt(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Wait(t.Context(), run.RoundID); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("an interrupt from elsewhere cut the model call and ended the run in %s", time.Since(began))
+	expect(t, b.await(here, run), regie.EndInterrupted)
+}
+
+// TestUntold has a word stored by a process that tells nobody, as one that dies right behind its commit: the engine that asks its model finds
+// it by itself, and so does who follows the run on a third one.
+func TestUntold(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b, other := shares(t, newModel(t, hangs(asked)), nil)
+	here := b.connect()
+	defer here.Close()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+	mute, err := postgres.Open(t.Context(), postgres.Config{URL: b.settings.Database, Dir: b.settings.DataDir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	run, err := here.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	began := time.Now()
+	if _, err := mute.RequestStop(t.Context(), run.RoundID, regie.StopInterrupt); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, other.await(there, run), regie.EndInterrupted)
+	t.Logf("a word that nobody told of was obeyed after %s", time.Since(began))
+}
+
+// TestStreamFromElsewhere follows a run on another engine than the one that runs it. The model answers each step only when the follower has
+// seen the one before, and in the middle the follower's listening connection is cut.
+func TestStreamFromElsewhere(t *testing.T) {
+	const steps = 8
+	seen := make(chan struct{}, 1)
+	var script []http.HandlerFunc
+	for i := range steps {
+		reply := says("", call{string(rune('a' + i)), "list_files", `{}`})
+		if i == steps-1 {
+			reply = says("done")
+		}
+		script = append(script, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-seen:
+			case <-r.Context().Done():
+				return
+			}
+			reply(w, r)
+		})
+	}
+
+	b, other := shares(t, newModel(t, script...), func(database string) string { return database + "&application_name=" + regie.NewID().String() })
+	here := b.connect()
+	defer here.Close()
+	other.settings.DataDir = b.elsewhere()
+	there := other.connect()
+	defer there.Close()
+	run, err := here.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, replies := time.Now(), 0
+	seen <- struct{}{}
+	for after := int64(0); ; {
+		err = there.Events(t.Context(), run.SessionID, after, func(item dispatch.Item) error {
+			var body struct {
+				Sender regie.Sender     `json:"sender"`
+				State  regie.RoundState `json:"state"`
+			}
+			if item.Event == nil {
+				return nil
+			}
+			after = item.Event.Seq
+			if err := json.Unmarshal(item.Event.Body, &body); err != nil {
+				return err
+			}
+			if item.Event.Type == regie.EventRound && body.State == regie.RoundEnded {
+				return errSeen
+			}
+			if item.Event.Type == regie.EventMessage && body.Sender == regie.SenderAI {
+				if replies++; replies == steps/2 {
+					storetest.PostgresExec(t, other.settings.Database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+						WHERE query LIKE 'LISTEN%' AND application_name = current_setting('application_name')`)
+				}
+				seen <- struct{}{}
+			}
+			return nil
+		})
+		if errors.Is(err, errSeen) {
+			break
+		}
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	if took > 10*time.Second { // without a word each step would wait for the look at everything that comes once in 6 s
+		t.Errorf("the stream of %d steps elsewhere took %s", steps, took)
+	}
+	t.Logf("the stream of %d steps elsewhere took %s", steps, took)
+}
+
+// TestUndoLeft leaves an undo in the middle, by a process whose lease is not over yet. What would run in its session waits for it. Once the lease
+// is over an engine that runs ends it: what was to go back goes back, once.
+func TestUndoLeft(t *testing.T) {
+	here, _ := shares(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok"), says("again")), nil)
+	u := &undoing{bed: here}
+	u.put("a.txt", "A0\n")
+	u.conn = here.connect()
+	t.Cleanup(func() { _ = u.conn.Close() })
+	session := regie.NewID()
+	run := u.say(session, "go")
+	plan := u.plan(dispatch.UndoRequest{Target: run.RoundID})
+	dead, err := postgres.Open(t.Context(), postgres.Config{URL: here.settings.Database, Dir: here.settings.DataDir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dead.Close()
+	for _, content := range []string{"A1\n", "B1\n"} {
+		if _, err := dead.PutBlob(t.Context(), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const lease = 3 * time.Second
+	began := time.Now()
+	if err := dead.Lease(t.Context(), "dead", lease); err != nil {
+		t.Fatal(err)
+	}
+	left := plan.Undo
+	left.ID = regie.NewID()
+	if _, err := dead.BeginUndo(t.Context(), left, "dead"); err != nil {
+		t.Fatal(err)
+	}
+	u.put("a.txt", "A0\n") // so far it had come
+	u.say(session, "and now?")
+	if took := time.Since(began); took < lease {
+		t.Errorf("a run started after %s, while another process was undoing", took)
+	}
+	u.holds("after the undo", map[string]string{"a.txt": "A0\n"})
+	done, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: left.ID, Target: run.RoundID})
+	if err != nil || done.State != regie.UndoDone || done.Left() != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	u.verified()
+}

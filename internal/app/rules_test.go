@@ -1,0 +1,218 @@
+package app_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// allowBelow answers the first call of an approval always, below its directory, until a time or for good, and returns the rule.
+func (b *bed) allowBelow(control dispatch.Control, asked regie.Approval, expires time.Time) store.StandingRule {
+	b.t.Helper()
+	var under *regie.Scope
+	for i, scope := range asked.Reviews[0].Preview.Scopes {
+		if scope.Kind == regie.ScopeUnder {
+			under = &asked.Reviews[0].Preview.Scopes[i]
+		}
+	}
+	if _, err := control.Decide(b.t.Context(), decide(asked, "always", regie.Decision{
+		CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: under, ExpiresAt: expires,
+	})); err != nil {
+		b.t.Fatal(err)
+	}
+	list, err := control.Rules(b.t.Context(), store.RuleFilter{Root: b.root})
+	if err != nil || len(list.Rules) != 1 || list.Audit == nil || list.Audit.Events != 1 {
+		b.t.Fatalf("the rules are %+v, %v", list, err)
+	}
+	return list.Rules[0]
+}
+
+// TestRuleEnds has a rule end in the middle of a batch that it allowed, in each way that it can: what has not begun is asked about again
+// (decisions 20 and 36), all of it together.
+func TestRuleEnds(t *testing.T) {
+	for name, during := range map[string]struct {
+		expires time.Duration
+		act     func(b *bed, engine, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
+		after   func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error
+	}{
+		"revoked by another process": {act: func(b *bed, _, client *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
+			return client.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}, By: "bob"})
+		}},
+		"expired": {expires: 2 * time.Second, act: func(_ *bed, _, _ *app.Conn, _ dispatch.Run, rule store.StandingRule) error {
+			<-time.After(time.Until(rule.ExpiresAt)) // the work takes longer than the rule holds
+			return nil
+		}},
+		"revoked while the run is paused": {
+			act: func(b *bed, engine, _ *app.Conn, run dispatch.Run, _ store.StandingRule) error {
+				return engine.Pause(b.t.Context(), run.RoundID)
+			},
+			after: func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error {
+				b.state(client, run.SessionID, regie.SessionPaused)
+				if err := client.Revoke(b.t.Context(), dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}}); err != nil {
+					return err
+				}
+				return client.Resume(b.t.Context(), run.RoundID)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acting := make(chan func() error, 1)
+			act := action(t, "test.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+				return tool.Result{Content: "done"}, (<-acting)()
+			}, nil)
+			b := newBed(t, newModel(t,
+				says("", write("a", "docs/a.txt", "one\n")),
+				says("", write("b", "docs/b.txt", "two\n"), call{"x", "test__act", `{}`}, write("c", "docs/c.txt", "three\n"), write("d", "docs/d.txt", "four\n")),
+				says("ok")), act)
+			engine, client := b.connect(), b.connect()
+			defer engine.Close()
+			defer client.Close()
+			run, err := client.Submit(t.Context(), b.request(approval.Policy{Allow: []string{"test.*"}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := b.parked(client, run.SessionID).Approvals[0]
+			var expires time.Time
+			if during.expires > 0 {
+				expires = time.Now().Add(during.expires)
+			}
+			rule := b.allowBelow(client, asked, expires)
+			acting <- func() error { return during.act(b, engine, client, run, rule) }
+			if during.after != nil {
+				if err := during.after(b, client, run, rule); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next := b.next(client, run.SessionID, asked.ID)
+			if len(next.Reviews) != 2 || !strings.Contains(string(next.Reviews[0].Arguments), "c.txt") || next.Reviews[0].Verdict != regie.VerdictAsk {
+				t.Fatalf("asked about %+v", next.Reviews)
+			}
+			for file, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false} {
+				if _, err := os.Stat(filepath.Join(b.root, "docs", file+".txt")); (err == nil) != want {
+					t.Errorf("%s.txt: %v", file, err)
+				}
+			}
+			if list, err := client.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || len(list.Rules) != 0 || list.AuditError != "" {
+				t.Errorf("the rules that hold are %+v, %v", list, err)
+			}
+			if _, err := client.Decide(t.Context(), decide(next, "y", regie.Decision{CallID: next.Reviews[0].CallID, Answer: regie.AnswerAllow},
+				regie.Decision{CallID: next.Reviews[1].CallID, Answer: regie.AnswerDeny, Reason: "enough"})); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, b.await(client, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "NOT_RUN DENIED")
+		})
+	}
+}
+
+// TestRulesRefuse answers and revokes as one must not.
+func TestRulesRefuse(t *testing.T) {
+	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	id := asked.Reviews[0].CallID
+	for name, d := range map[string]regie.Decision{
+		"once, for a time": {CallID: id, Answer: regie.AnswerAllow, ExpiresAt: time.Now().Add(time.Hour)},
+		"no, for a time":   {CallID: id, Answer: regie.AnswerDeny, ExpiresAt: time.Now().Add(time.Hour)},
+		"over already":     {CallID: id, Answer: regie.AnswerAlways, ExpiresAt: time.Now().Add(-time.Second)},
+		"for a lifetime":   {CallID: id, Answer: regie.AnswerSession, ExpiresAt: time.Now().AddDate(30, 0, 0)},
+	} {
+		if _, err := conn.Decide(t.Context(), decide(asked, "x", d)); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		ids  []regie.ID
+		code regie.Code
+	}{
+		"nothing":  {nil, regie.CodeBadRequest},
+		"unknown":  {[]regie.ID{regie.NewID()}, regie.CodeNotFound},
+		"too many": {make([]regie.ID, 1001), regie.CodeBadRequest},
+	} {
+		if err := conn.Revoke(t.Context(), dispatch.RevokeRequest{RuleIDs: c.ids}); regie.CodeOf(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if list, err := conn.Rules(t.Context(), store.RuleFilter{Ended: true}); err != nil || len(list.Rules) != 0 {
+		t.Errorf("a refused answer left %+v, %v", list, err)
+	}
+}
+
+// TestAlteredRule widens a rule behind the store's back: the list says so, and each run's page.
+func TestAlteredRule(t *testing.T) {
+	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
+	b.alters()
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := b.allowBelow(conn, b.parked(conn, run.SessionID).Approvals[0], time.Now().Add(time.Hour))
+	b.await(conn, run)
+	db, err := sql.Open("sqlite", filepath.Join(b.settings.DataDir, sqlite.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "DROP TRIGGER rules_never_change; UPDATE rules SET scope = replace(scope, 'docs', 'src')"); err != nil {
+		t.Fatal(err)
+	}
+	says := "the log does not say the same of rule " + rule.ID.String() + ": scope"
+	if list, err := conn.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
+		t.Errorf("the list says %q, %v", list.AuditError, err)
+	}
+	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Audit != nil || !strings.Contains(view.AuditError, says) {
+		t.Errorf("the run says %q, %v", view.AuditError, err)
+	}
+}
+
+// TestStopGivesBack stops a session with messages that wait, over the socket: they come back, also to one who has lost the first answer
+// (decision 10).
+func TestStopGivesBack(t *testing.T) {
+	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+	engine, client := b.connect(), b.connect()
+	defer engine.Close()
+	defer client.Close()
+	run, err := client.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.parked(client, run.SessionID)
+	var said []regie.ID
+	for _, text := range []string{"and then this", "and that"} {
+		in := b.request(approval.Policy{})
+		in.SessionID, in.Text = run.SessionID, text
+		queued, err := client.Submit(t.Context(), in)
+		if err != nil || !queued.Pending {
+			t.Fatalf("%+v, %v", queued, err)
+		}
+		said = append(said, queued.MessageID)
+	}
+	for range 2 {
+		stopped, err := client.Stop(t.Context(), run.SessionID)
+		if err != nil || len(stopped.Withdrawn) != 2 || stopped.Withdrawn[0].ID != said[0] || stopped.Withdrawn[1].Text != "and that" {
+			t.Fatalf("given back: %+v, %v", stopped, err)
+		}
+		expect(t, b.await(client, run), regie.EndStopped, "NOT_RUN INTERRUPTED")
+	}
+	b.until(client, run.SessionID, func(e *regie.Event) bool {
+		return e.Type == regie.EventMessageWithdrawn && strings.Contains(string(e.Body), said[1].String())
+	})
+}

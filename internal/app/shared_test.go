@@ -1,0 +1,161 @@
+package app_test
+
+import (
+	"database/sql"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/storetest"
+)
+
+// shared is a bed on PostgreSQL whose schema is made, and a connection beside it.
+func shared(t *testing.T, m *model) (*bed, *sql.DB) {
+	t.Helper()
+	b := newBed(t, m)
+	b.settings.Database = storetest.Postgres(t)
+	if err := b.connect().Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", b.settings.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return b, db
+}
+
+// TestOpenTakesItsTime: an engine that waits for another one's migration, or makes a long one, is not cut off in it by the time for which a
+// command waits for an answer.
+func TestOpenTakesItsTime(t *testing.T) {
+	b, db := shared(t, newModel(t))
+	const patience = 50 * time.Millisecond
+	app.ShortenAttach(t, patience)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err == nil {
+		_, err = tx.ExecContext(t.Context(), "LOCK TABLE goose_db_version IN ACCESS EXCLUSIVE MODE") // as a migration has it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		conn, err := app.Connect(t.Context(), app.Options{Config: b.settings})
+		if err == nil {
+			err = conn.Close()
+		}
+		opened <- err
+	}()
+	for waits := false; !waits; {
+		if err := db.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'goose_db_version'::regclass AND NOT granted)").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case err = <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(4 * patience):
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLookingMigratesNothing: a command that only looks leaves a shared database as it is, which engines of the older program may be at work on.
+func TestLookingMigratesNothing(t *testing.T) {
+	b, db := shared(t, newModel(t))
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
+	if err == nil {
+		_ = conn.Close()
+	}
+	if regie.CodeOf(err) != regie.CodeConflict || !strings.Contains(err.Error(), "stop the engines") {
+		t.Errorf("a command that looks: %v", err)
+	}
+}
+
+// logged takes what an operator's log gets.
+type logged chan string
+
+func (l logged) Write(line []byte) (int, error) {
+	select {
+	case l <- string(line):
+	default: // nobody reads on
+	}
+	return len(line), nil
+}
+
+// TestAwayAtTheCheck takes the database away at the moment of the check for damage: that is none, and the engine goes on when it is back.
+func TestAwayAtTheCheck(t *testing.T) {
+	asked := make(chan struct{})
+	var first atomic.Bool
+	answer := says("ok")
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if first.CompareAndSwap(false, true) {
+			close(asked)
+			<-r.Context().Done()
+			return
+		}
+		answer(w, r)
+	})
+	b := newBed(t, m)
+	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
+	b.settings.Database = database
+	before := b.connect()
+	run, err := before.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := make(logged, 100)
+	conn, err := app.Connect(t.Context(), app.Options{
+		Config: b.settings, Models: b.watched(), Log: slog.New(slog.NewTextHandler(log, nil)), Resumed: func([]regie.ID) { proxy.Down() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for !strings.Contains(<-log, "check") { // that it was made
+	}
+	proxy.Up()
+	expect(t, b.comes(conn, run), regie.EndAnswered)
+	if run, err = conn.Submit(t.Context(), b.request(everything)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b.comes(conn, run), regie.EndAnswered)
+}
+
+// comes returns a round once it has ended, over a database that is away for a while.
+func (b *bed) comes(conn *app.Conn, run dispatch.Run) store.RoundView {
+	b.t.Helper()
+	long := time.After(time.Minute)
+	for {
+		view, err := conn.Get(b.t.Context(), run.RoundID)
+		switch {
+		case err == nil && view.Round.State == regie.RoundEnded:
+			return view
+		case err != nil && regie.CodeOf(err) != regie.CodeDatabaseDown:
+			b.t.Fatal(err)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-long:
+			b.t.Fatal("the run did not go on")
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/store/postgres"
+	"github.com/regie-run/regie/internal/store/sqlite"
+)
+
+// holderName names this process in leases; place is what it shares with the processes that had its engine lock before, and have ended, because
+// this one has it: the lock's own place. Beside others on one database it is told from every other one.
+func holderName(c config.Config, lock string) (holder, place string) {
+	process := fmt.Sprintf("pid %d %s", os.Getpid(), regie.NewID()) // a number comes again, in a container each time
+	if c.Database == "" {
+		return process, ""
+	}
+	host, _ := os.Hostname()
+	place = lock + " "
+	return fmt.Sprintf("%s%s:%s %s", place, host, c.DataDir, process), place // what people look for among it
+}
+
+// openStore opens the store that the settings name, for reading only where nobody is to be told of commits. Others are those that share its
+// database.
+func openStore(ctx context.Context, o Options, notify func(regie.ID, int64), others postgres.Others) (*sqlite.Store, error) {
+	files := sqlite.Config{Dir: o.Config.DataDir, Notify: notify}
+	if o.TuneStore != nil {
+		o.TuneStore(&files)
+	}
+	switch {
+	case o.Config.Database != "":
+		return postgres.Open(ctx, postgres.Config{URL: o.Config.Database, Dir: files.Dir, Notify: notify, Gate: files.Gate, ReadOnly: notify == nil, Others: others})
+	case notify == nil:
+		return sqlite.OpenReadOnly(ctx, files.Dir)
+	}
+	return sqlite.Open(ctx, files)
+}

@@ -1,0 +1,43 @@
+package chat
+
+import (
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Cost says what model calls have cost. What nobody knows is said to be unknown, never 0 (spec 6.3).
+func Cost(t *text.Printer, s regie.Spending) string {
+	switch {
+	case s.Known:
+		return t.T("cost $%s", regie.Dollars(s.Cost))
+	case s.Cost == 0 && s.Due == 0:
+		return t.T("cost unknown")
+	case s.Due == 0:
+		return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
+	default:
+		return t.T("cost unknown, at least $%s, and up to $%s may be due for calls whose end nobody knows", regie.Dollars(s.Cost), regie.Dollars(s.Due))
+	}
+}
+
+// Paid reports whether there is anything to say of a cost: it is neither nothing nor known to be nothing.
+func Paid(s regie.Spending) bool { return s != regie.Spending{Known: true} }
+
+// Today says what was spent today and which budgets hold, or "" where there is nothing to say.
+func Today(t *text.Printer, s store.Spent, everywhere bool) string {
+	if !Paid(s.All) && s.Caps.Day == 0 && s.Caps.Workspace == 0 {
+		return ""
+	}
+	out := t.T("today, everywhere: %s", Cost(t, s.All))
+	if !everywhere {
+		out = t.T("today, in this workspace: %s", Cost(t, s.Workspace))
+		if s.Caps.Workspace > 0 {
+			out += t.T(" of $%s", regie.Dollars(s.Caps.Workspace))
+		}
+		out += t.T("; everywhere: %s", Cost(t, s.All))
+	}
+	if s.Caps.Day > 0 {
+		out += t.T(" of $%s", regie.Dollars(s.Caps.Day))
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package chat
+
+import (
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// TestCost says what is not known, and never that it was nothing.
+func TestCost(t *testing.T) {
+	for _, c := range []struct {
+		spent regie.Spending
+		want  string
+	}{
+		{regie.Spending{Known: true}, "cost $0.00"},
+		{regie.Spending{Cost: 4200, Known: true}, "cost $0.0042"},
+		{regie.Spending{}, "cost unknown"},
+		{regie.Spending{Cost: 4200}, "cost unknown, at least $0.0042"},
+		{regie.Spending{Cost: 4200, Due: 50_000}, "cost unknown, at least $0.0042, and up to $0.05 may be due for calls whose end nobody knows"},
+	} {
+		if got := Cost(text.New("en"), c.spent); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.spent, got, c.want)
+		}
+	}
+}
+
+// TestToday is silent where nothing was spent and nothing is bounded.
+func TestToday(t *testing.T) {
+	en := text.New("en")
+	nothing := store.Spent{Workspace: regie.Spending{Known: true}, All: regie.Spending{Known: true}}
+	if got := Today(en, nothing, false); got != "" {
+		t.Errorf("%q", got)
+	}
+	nothing.Caps = regie.Caps{Day: 2_000_000, Workspace: 1_000_000}
+	if got, want := Today(en, nothing, false), "today, in this workspace: cost $0.00 of $1.00; everywhere: cost $0.00 of $2.00"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Today(en, nothing, true), "today, everywhere: cost $0.00 of $2.00"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,159 @@
+package chat
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Rules lists standing rules, each with what it covers, whose it is, and how long it holds (spec 4.4).
+func (p *Page) Rules(list store.RuleList) {
+	holds := ""
+	for i := range list.Rules {
+		if p.rule(&list.Rules[i]); list.Rules[i].State == regie.RuleActive {
+			holds = Short(list.Rules[i].ID)
+		}
+	}
+	switch {
+	case holds != "":
+		p.line("")
+		p.line(p.Text.T("to take one back: regie rules revoke %s", holds))
+	case len(list.Rules) > 0:
+	case p.Everywhere:
+		p.line(p.Text.T("no answer for longer holds anywhere (--ended: those that did)"))
+	default:
+		p.line(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
+	}
+	if list.AuditError != "" {
+		p.line("! " + plain.Line(list.AuditError))
+	}
+}
+
+func (p *Page) rule(r *store.StandingRule) {
+	tool, scope := plain.Line(r.Scope.Tool), plain.Line(p.Text.Sentence(r.Scope.Sentence))
+	said := p.Text.T("asks about %s each time: %s", tool, scope)
+	switch r.Verdict {
+	case regie.VerdictAllow:
+		said = p.Text.T("allows %s without asking: %s", tool, scope)
+	case regie.VerdictForbid:
+		said = p.Text.T("forbids %s: %s", tool, scope)
+	}
+	state := p.expiry(r.ExpiresAt)
+	if r.State == regie.RuleRevoked {
+		state = p.Text.T("revoked %s ago by %s", p.span(p.Now().Sub(r.RevokedAt)), plain.Line(r.RevokedBy))
+	}
+	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
+	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.span(p.Now().Sub(r.CreatedAt)), plain.Line(r.Author)))
+	where := p.Text.T("in every session of this workspace")
+	switch {
+	case !r.SessionID.IsZero():
+		where = p.Text.T("only in the session %s \"%s\"", Short(r.SessionID), plain.Line(r.SessionName))
+	case p.Everywhere:
+		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
+	}
+	p.line("     " + where)
+	if !r.FromCall.IsZero() {
+		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)), Short(r.FromCall), r.RoundID))
+	}
+}
+
+// FindRule returns the one rule that a person names, in whatever state: by its id, by the last four or more characters of it, by its
+// first eight or more, or as "last", the newest that holds in the workspace at root. What holds is preferred to what does not. Errors
+// are those of Find.
+func FindRule(ctx context.Context, control dispatch.Control, root, name string) (store.StandingRule, error) {
+	filter := store.RuleFilter{Root: root}
+	if name != "last" {
+		filter.Root = ""
+		if id, err := regie.ParseID(name); err == nil {
+			filter.ID = id
+		} else if filter.Short, err = PartOfID(name); err != nil {
+			return store.StandingRule{}, err
+		}
+	}
+	list, err := control.Rules(ctx, filter)
+	if err != nil {
+		return store.StandingRule{}, err
+	}
+	found := list.Rules
+	var holding []store.StandingRule
+	for i := range found {
+		if found[i].State == regie.RuleActive {
+			holding = append(holding, found[i])
+		}
+	}
+	if len(holding) > 0 {
+		found = holding
+	}
+	switch {
+	case len(found) == 0 && name == "last":
+		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound, "no answer for longer holds in this workspace: see regie rules list --all --ended")
+	case len(found) == 0:
+		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
+	case name == "last" || len(found) == 1:
+		return found[len(found)-1], nil
+	}
+	names := make([]string, len(found))
+	for i := range found {
+		names[i] = found[i].ID.String()
+	}
+	return store.StandingRule{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
+}
+
+// Revoked says that a rule was taken back, as it was found before.
+func Revoked(t *text.Printer, r *store.StandingRule) string {
+	scope := plain.Line(t.Sentence(r.Scope.Sentence))
+	if r.State == regie.RuleRevoked {
+		return t.T("rule %s was revoked already by %s: %s", Short(r.ID), plain.Line(r.RevokedBy), scope)
+	}
+	return t.T("rule %s is revoked: %s", Short(r.ID), scope)
+}
+
+// Span reads how long something is to hold: 90m, 24h, 7d, 2w. It returns CodeBadRequest for what is none, or not more than nothing.
+func Span(span string) (time.Duration, error) {
+	for unit, of := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if digits, ok := strings.CutSuffix(span, unit); ok {
+			if n, err := strconv.Atoi(digits); err == nil && n > 0 && n < 10_000 {
+				return time.Duration(n) * of, nil
+			}
+		}
+	}
+	if length, err := time.ParseDuration(span); err == nil && length > 0 {
+		return length, nil
+	}
+	return 0, regie.Errorf(regie.CodeBadRequest, "%q does not say how long: write it like 90m, 24h, 7d or 2w", span)
+}
+
+// standing obeys /rules and /revoke.
+func (c *Chat) standing(ctx context.Context, word, name string) error {
+	page := *c.asker.Page
+	page.Inside = false
+	if word == "/rules" {
+		list, err := c.Control.Rules(ctx, store.RuleFilter{Root: c.Request.Root})
+		if err != nil {
+			return c.refused(ctx, err)
+		}
+		c.stream.fresh()
+		page.Rules(list)
+		return page.Err()
+	}
+	if name == "" {
+		c.stream.Note(c.Text.T("say which: /revoke ID; /rules lists them"))
+		return nil
+	}
+	rule, err := FindRule(ctx, c.Control, c.Request.Root, name)
+	if err == nil {
+		err = c.Control.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}})
+	}
+	if err != nil {
+		return c.refused(ctx, err)
+	}
+	c.stream.Note(Revoked(c.Text, &rule))
+	return nil
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/price"
+)
+
+// Dollars is an amount in a configuration file, in millionths of a US dollar. It is read exactly as it is written.
+type Dollars int64
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (d *Dollars) UnmarshalYAML(node *yaml.Node) error {
+	amount, err := price.Parse(node.Value)
+	if err != nil || node.Kind != yaml.ScalarNode {
+		return regie.Errorf(regie.CodeBadRequest, "line %d: %q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Line, node.Value)
+	}
+	*d = Dollars(amount)
+	return nil
+}
+
+// Cap is an amount that bounds something: more than nothing.
+type Cap int64
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
+	var d Dollars
+	if err := d.UnmarshalYAML(node); err != nil {
+		return err
+	}
+	if d == 0 {
+		return regie.Errorf(regie.CodeBadRequest, "line %d: a budget of 0 would allow nothing: leave it out where nothing is to be bounded", node.Line)
+	}
+	*c = Cap(d)
+	return nil
+}
+
+// Rates are what a model costs, in US dollars for a million tokens, where the built-in list does not have it or has another price. Input
+// and output are said, the others are as input where they are left out. Longer prompts cost as short ones.
+type Rates struct {
+	Input       *Dollars `yaml:"input"`
+	CachedInput *Dollars `yaml:"cached_input,omitempty"`
+	CacheWrite  *Dollars `yaml:"cache_write,omitempty"`
+	Output      *Dollars `yaml:"output"`
+}
+
+// AnyModel stands for all models of a provider that are not named beside it.
+const AnyModel = "*"
+
+func (r Rates) price() price.Price {
+	or := func(d *Dollars) int64 {
+		if d == nil {
+			d = r.Input
+		}
+		return int64(*d)
+	}
+	return price.Price{Rates: price.Rates{Input: or(r.Input), CachedInput: or(r.CachedInput), CacheWrite: or(r.CacheWrite), Output: or(r.Output)}}
+}
+
+// AgentBudget is what an agent's runs may cost and how large its prompts may get; it lowers what is said for all of them.
+type AgentBudget struct {
+	ContextTokens   int `yaml:"context_tokens,omitempty"`
+	USDPerRound     Cap `yaml:"usd_per_round,omitempty"`
+	USDPerSession   Cap `yaml:"usd_per_session,omitempty"`
+	USDPerWorkspace Cap `yaml:"usd_per_workspace_day,omitempty"`
+	USDPerDay       Cap `yaml:"usd_per_day,omitempty"`
+}
+
+// Caps returns what model calls for an agent may cost: the lower of what is said for it and for all (spec 3.2, 13).
+func (f *File) Caps(agent string) regie.Caps {
+	app := regie.Caps{
+		Round: int64(f.Budget.USDPerRound), Session: int64(f.Budget.USDPerSession), Workspace: int64(f.Budget.USDPerWorkspace), Day: int64(f.Budget.USDPerDay),
+	}
+	own := f.Agents[agent].Budget
+	return app.Lower(regie.Caps{
+		Round: int64(own.USDPerRound), Session: int64(own.USDPerSession), Workspace: int64(own.USDPerWorkspace), Day: int64(own.USDPerDay),
+	})
+}
+
+// Price returns what a model of a provider costs: as the file says it, else as the vendor whose server it is lists it. stated is true for
+// the former, which also holds for a server on this machine. A server that somebody else runs has prices of its own, whatever its models
+// are called, so that nothing is known of them unless the file says whose it is.
+func (c *Config) Price(provider, model string) (p price.Price, stated, known bool) {
+	settings, ok := c.Named(provider)
+	if !ok {
+		return price.Price{}, false, false
+	}
+	lower := make(map[string]string, len(settings.Prices))
+	for name := range settings.Prices {
+		lower[strings.ToLower(name)] = name
+	}
+	if name, ok := price.Match(settings.Vendor, model, func(name string) bool { return lower[name] != "" }); ok {
+		return settings.Prices[lower[name]].price(), true, true
+	}
+	if rates, ok := settings.Prices[AnyModel]; ok {
+		return rates.price(), true, true
+	}
+	p, known = price.Find(settings.vendor(), model)
+	return p, false, known
+}
+
+// vendor is whose server a provider is: what the file says, else whoever has its address; "" for nobody who is known.
+func (p *Provider) vendor() string {
+	if p.Vendor != "" {
+		return p.Vendor
+	}
+	for name, v := range vendors {
+		if v.address != "" && strings.TrimRight(p.BaseURL, "/") == v.address {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkPrices refuses prices that say only a part.
+func checkPrices(path, provider string, prices map[string]Rates) error {
+	for _, model := range slices.Sorted(maps.Keys(prices)) {
+		if r := prices[model]; r.Input == nil || r.Output == nil {
+			return regie.Errorf(regie.CodeBadRequest, "providers.%s.prices.%s in %s must say input and output, in US dollars for a million tokens", provider, model, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+package config
+
+import (
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// Provider is a model API as the settings have it (spec 13).
+type Provider struct {
+	Name string `yaml:"-"`
+	// Type is the API: openai, anthropic, gemini or ollama; it may be left out where the name is one of them.
+	Type string `yaml:"type,omitempty"`
+	// Vendor is whose server of type openai it is: its address and the variable of its key follow, where they are not given.
+	Vendor string `yaml:"vendor,omitempty"`
+	// API is which of OpenAI's APIs a server of type openai is asked in: chat or responses. Speaks says which where it is left out.
+	API     string `yaml:"api,omitempty"`
+	BaseURL string `yaml:"base_url,omitempty"`
+	// APIKeyEnv is the variable that holds the key.
+	APIKeyEnv string `yaml:"api_key_env,omitempty"`
+	// APIKey is the key itself. It stands in the private file of regie setup only, and is never printed.
+	APIKey string `yaml:"api_key,omitempty"`
+	// Models are names for models: small, medium, large (spec 6.3) or others.
+	Models map[string]string `yaml:"models,omitempty"`
+	// NumCtx is the size of the context that an Ollama model is loaded with, in tokens; 0 leaves it to us.
+	NumCtx int `yaml:"num_ctx,omitempty"`
+	// KeepAlive is how long Ollama keeps a model in memory, as it writes it: 10m, 0, -1.
+	KeepAlive string `yaml:"keep_alive,omitempty"`
+	// ServiceTier is how the vendor serves and prices requests, in its own word, where it has such tiers.
+	ServiceTier string `yaml:"service_tier,omitempty"`
+	// Prices are what its models cost, by name, or AnyModel for all others; they go before the built-in list (spec 6.3).
+	Prices map[string]Rates `yaml:"prices,omitempty"`
+	// Origin says where each value comes from: a file, a variable, "default".
+	Origin map[string]string `yaml:"-"`
+}
+
+// The APIs that a server of type openai can be asked in.
+const (
+	APIChat      = "chat"      // Chat Completions
+	APIResponses = "responses" // Responses
+)
+
+// Speaks is the API that a server of type openai is asked in: what the settings say, else Responses at OpenAI's own address and Chat
+// Completions everywhere else. It is empty for the other types, which have one.
+func (p *Provider) Speaks() string {
+	if p.Type != ProviderOpenAI || p.API != "" {
+		return p.API
+	}
+	if u, err := url.Parse(p.BaseURL); err == nil && (u.Hostname() == openAIHost || strings.HasSuffix(u.Hostname(), "."+openAIHost)) {
+		return APIResponses
+	}
+	return APIChat
+}
+
+// openAIHost is where OpenAI's own server is; those of its regions stand below it.
+const openAIHost = "api.openai.com"
+
+// vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its server is, how its variable is called, its
+// models by size, which age faster than programs do and are only what is asked for where nothing names a model, and its tiers of service. How
+// it deviates on the wire is the codec's, which is told the vendor's name and no more (see Wire).
+type vendor struct {
+	kind, address, key string
+	models             map[string]string
+	tiers              []string
+}
+
+// vendors are those whose name is enough. The names of models were current in November 2026.
+var vendors = map[string]vendor{
+	"anthropic": {
+		ProviderAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY",
+		map[string]string{"large": "claude-opus-5-5", "medium": "claude-sonnet-5-5", "small": "claude-haiku-5-5"},
+		[]string{"auto", "standard_only"},
+	},
+	"openai": {
+		ProviderOpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY",
+		map[string]string{"large": "gpt-5.5", "medium": "gpt-5.4", "small": "gpt-5.4-mini"},
+		[]string{"auto", "default", "flex", "priority"},
+	},
+	"gemini": {
+		ProviderGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY",
+		map[string]string{"large": "gemini-3.1-pro-preview", "medium": "gemini-3.5-flash", "small": "gemini-3.1-flash-lite"},
+		nil,
+	},
+	"groq": {
+		ProviderOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY",
+		map[string]string{"large": "openai/gpt-oss-120b", "medium": "openai/gpt-oss-120b", "small": "openai/gpt-oss-20b"},
+		[]string{"auto", "on_demand", "flex", "performance"},
+	},
+	"deepseek": {
+		ProviderOpenAI, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY",
+		map[string]string{"large": "deepseek-v4-pro", "medium": "deepseek-flash", "small": "deepseek-flash"},
+		nil,
+	},
+	"mistral": {
+		ProviderOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY",
+		map[string]string{"large": "mistral-large-latest", "medium": "mistral-medium-latest", "small": "mistral-small-latest"},
+		nil,
+	},
+	"openrouter": {
+		ProviderOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
+		map[string]string{"large": "anthropic/claude-opus-5.5", "medium": "anthropic/claude-sonnet-5.5", "small": "openai/gpt-5.4-mini"},
+		nil,
+	},
+	"perplexity": {
+		ProviderOpenAI, "https://api.perplexity.ai", "PERPLEXITY_API_KEY",
+		map[string]string{"large": "sonar-reasoning-pro", "medium": "sonar-pro", "small": "sonar"},
+		nil,
+	},
+	"vllm":     {ProviderOpenAI, "", "", nil, nil},
+	"lmstudio": {ProviderOpenAI, "http://127.0.0.1:1234/v1", "", nil, nil},
+	"llamacpp": {ProviderOpenAI, "http://127.0.0.1:8080/v1", "", nil, nil},
+	"ollama":   {ProviderOllama, "http://127.0.0.1:11434", "", nil, nil},
+}
+
+// Vendors are the names of the vendors whose servers are of a type, sorted.
+func Vendors(kind string) []string {
+	var out []string
+	for name, v := range vendors {
+		if kind == "" || v.kind == kind {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Wire is whose server it is, one of Vendors of its type, or empty where nobody can know: what the settings say, else what the address says,
+// which is a vendor's domain or below it and nothing that only looks like one, else what the provider is called. One that is called as its
+// type says nothing by that.
+func (p *Provider) Wire() string {
+	if p.Vendor != "" {
+		return p.Vendor
+	}
+	if u, err := url.Parse(p.BaseURL); err == nil {
+		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+		for _, name := range Vendors(p.Type) {
+			if own := vendors[name].domain(); own != "" && (host == own || strings.HasSuffix(host, "."+own)) {
+				return name
+			}
+		}
+	}
+	if known, ok := vendors[p.Name]; ok && known.kind == p.Type && p.Name != p.Type {
+		return p.Name
+	}
+	return ""
+}
+
+// domain is what the vendor's hosts end in; empty for a server of one's own.
+func (v vendor) domain() string {
+	u, err := url.Parse(v.address)
+	if err != nil || net.ParseIP(u.Hostname()) != nil {
+		return ""
+	}
+	labels := strings.Split(u.Hostname(), ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
+}
+
+// byKey are the vendors that are used by themselves when their key is in the environment.
+var byKey = []string{"anthropic", "openai", "gemini"}
+
+// KeyVariables are the variables in which a key is found by itself.
+func KeyVariables() (out []string) {
+	for _, name := range byKey {
+		out = append(out, vendors[name].key)
+	}
+	return out
+}
+
+// DefaultSize is the size of model that is used where nothing names one.
+const DefaultSize = "medium"
+
+// collect gathers the providers of both files and of the keys in the environment.
+func (c *Config) collect(env func(string) string) error {
+	c.Providers = map[string]Provider{}
+	for _, from := range []struct {
+		file File
+		path string
+	}{{c.setup, c.Origin["setup"]}, {c.File, c.Origin["file"]}} {
+		for name, p := range from.file.Providers {
+			p.Name, p.Origin = name, map[string]string{}
+			if err := p.complete(env, from.path); err != nil {
+				return err
+			}
+			if key := c.Providers[name].APIKey; p.APIKey == "" && p.APIKeyEnv == "" && p.BaseURL == c.Providers[name].BaseURL {
+				p.APIKey, p.Origin["api_key"] = key, c.Providers[name].Origin["api_key"] // that regie setup stored for the same address
+			}
+			c.Providers[name] = p
+		}
+	}
+	for _, name := range byKey {
+		key := vendors[name].key
+		if _, configured := c.Providers[name]; configured || env(key) == "" {
+			continue
+		}
+		p := Provider{Name: name, Origin: map[string]string{}}
+		if err := p.complete(env, key); err != nil {
+			return err
+		}
+		c.Providers[name] = p
+	}
+	return nil
+}
+
+// complete fills in what follows from the rest, and refuses what cannot be used; path is where the provider is from.
+func (p *Provider) complete(env func(string) string, path string) error {
+	for name, set := range map[string]bool{
+		"type": p.Type != "", "api": p.API != "", "base_url": p.BaseURL != "", "api_key": p.APIKey != "", "models": p.Models != nil,
+		"service_tier": p.ServiceTier != "",
+	} {
+		if set {
+			p.Origin[name] = path
+		}
+	}
+	known, isKnown := vendors[p.Vendor]
+	if p.Vendor != "" && (!isKnown || p.Type != "" && known.kind != p.Type) {
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) is of the vendor %q, which is not known for its type: use one of %s, or leave vendor out", p.Name, path, p.Vendor, strings.Join(Vendors(p.Type), ", "))
+	}
+	if !isKnown {
+		if known, isKnown = vendors[p.Name]; isKnown && p.Type != "" && known.kind != p.Type {
+			known, isKnown = vendor{}, false
+		}
+	}
+	if p.Type == "" {
+		p.Type, p.Origin["type"] = known.kind, "default"
+	}
+	switch p.Type {
+	case ProviderOpenAI, ProviderAnthropic, ProviderGemini, ProviderOllama:
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no type that is known: use openai, anthropic, gemini or ollama", p.Name, path)
+	}
+	switch {
+	case p.API == "":
+	case p.Type != ProviderOpenAI:
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) is of type %s, which has one API: leave api out", p.Name, path, p.Type)
+	case p.API != APIChat && p.API != APIResponses:
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has the api %q, which is not known: use chat or responses", p.Name, path, p.API)
+	}
+	if !isKnown {
+		known = vendors[p.Type]
+		if p.BaseURL == "" && p.Type == ProviderOpenAI {
+			return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no address: give it a base_url, or a vendor", p.Name, path)
+		}
+	}
+	if p.BaseURL == "" {
+		p.BaseURL, p.Origin["base_url"] = known.address, "default"
+	}
+	if err := checkAddress(p.BaseURL, path); err != nil {
+		return err
+	}
+	if err := p.checkTier(path); err != nil {
+		return err
+	}
+	p.key(env, known)
+	if p.BaseURL == known.address && known.models != nil {
+		sizes := maps.Clone(known.models)
+		maps.Copy(sizes, p.Models)
+		p.Models = sizes
+	}
+	return nil
+}
+
+// tierWord is what a tier looks like, for a server of which nobody knows the vendor's.
+var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
+// checkTier holds the tier to those that the vendor has.
+func (p *Provider) checkTier(path string) error {
+	whose := p.Wire()
+	if whose == "" && p.Type == ProviderAnthropic {
+		whose = p.Type
+	}
+	tiers := vendors[whose].tiers
+	switch {
+	case p.ServiceTier == "", slices.Contains(tiers, p.ServiceTier), whose == "" && p.Type == ProviderOpenAI && tierWord.MatchString(p.ServiceTier):
+		return nil
+	case len(tiers) == 0:
+		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q, and such a server has no tiers: leave it out", p.Name, path, p.ServiceTier)
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: use one of %s", p.Name, path, p.ServiceTier, strings.Join(tiers, ", "))
+	}
+}
+
+// key finds the key: the variable that the settings name, else the vendor's own, which is only ever sent to the vendor.
+func (p *Provider) key(env func(string) string, known vendor) {
+	variable := p.APIKeyEnv
+	if variable == "" && p.APIKey == "" && p.BaseURL == known.address {
+		variable = known.key
+	}
+	if variable == "" {
+		return
+	}
+	if p.APIKey = env(variable); p.APIKey != "" {
+		p.Origin["api_key"] = variable
+	}
+}
+
+func checkAddress(address, origin string) error {
+	u, err := url.Parse(address)
+	if err == nil && u.User != nil { // addresses are shown
+		return regie.Errorf(regie.CodeBadRequest, "the address of a server (from %s) holds a password, and must not: give the key by its own variable", origin)
+	}
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return regie.Errorf(regie.CodeBadRequest, "the address %q (from %s) is not a server's: write it like http://127.0.0.1:8000/v1", address, origin)
+	}
+	return nil
+}
+
+// Named returns a provider by its name. The chosen one has the address and key that variables and flags give it.
+func (c *Config) Named(name string) (Provider, bool) {
+	p, ok := c.Providers[name]
+	if !ok {
+		p = Provider{Name: name, Type: vendors[name].kind, Origin: map[string]string{}}
+		ok = name == c.Provider
+	}
+	if name == c.Provider {
+		p.BaseURL, p.APIKey = c.BaseURL, c.APIKey
+		p.Origin = maps.Clone(p.Origin)
+		for _, field := range []string{"base_url", "api_key"} {
+			if origin := c.Origin[field]; origin != "" {
+				p.Origin[field] = origin
+			}
+		}
+	}
+	return p, ok
+}
+
+// ProviderNames are the names of what is configured, sorted; demo and replay need nothing and are not among them.
+func (c *Config) ProviderNames() []string {
+	names := slices.Collect(maps.Keys(c.Providers))
+	if vendors[c.Provider].kind != "" && !slices.Contains(names, c.Provider) {
+		names = append(names, c.Provider)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Choose takes a provider, and a model of it where one is named; origin says why.
+func (c *Config) Choose(p Provider, model, origin string) {
+	if c.Providers == nil {
+		c.Providers = map[string]Provider{}
+	}
+	if p.Origin == nil {
+		p.Origin = map[string]string{}
+	}
+	c.Providers[p.Name] = p
+	c.Provider, c.Origin["provider"] = p.Name, origin
+	c.BaseURL, c.APIKey = p.BaseURL, p.APIKey
+	for _, field := range []string{"base_url", "api_key"} {
+		c.Origin[field] = p.Origin[field]
+	}
+	if c.Model == "" && model != "" {
+		c.Model, c.Origin["model"] = model, origin
+	}
+	c.resolveModel()
+}
+
+// resolveModel turns the name of a size into that of a model, and takes the medium one where nothing names any.
+func (c *Config) resolveModel() {
+	sizes := c.Providers[c.Provider].Models
+	if name, ok := sizes[c.Model]; ok {
+		c.Model = name
+	} else if c.Model == "" && sizes[DefaultSize] != "" && c.BaseURL == c.Providers[c.Provider].BaseURL {
+		c.Model, c.Origin["model"] = sizes[DefaultSize], "default"
+	}
+}

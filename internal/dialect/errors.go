@@ -1,0 +1,87 @@
+package dialect
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/regie-run/regie"
+)
+
+// InvalidFormat begins the text of a reply that could not be read.
+const InvalidFormat = regie.InvalidFormat
+
+// maxErrors bounds how many errors a model is told at once: with more it does not mend better.
+const maxErrors = 10
+
+// FormatError is one thing that is wrong with a reply (spec 3.3).
+type FormatError struct {
+	// Path is where, like action_commands[0].params; "" is the reply itself.
+	Path string
+	// Expected and Found are what should stand there and what does.
+	Expected, Found string
+	// Hint says what to do where the first two do not: the right list, the field that was meant.
+	Hint string
+}
+
+// Error implements error.
+func (e FormatError) Error() string {
+	var b strings.Builder
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	fmt.Fprintf(&b, "expected %s, found %s", e.Expected, e.Found)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// FormatErrors are what is wrong with one reply: at most ten, and how many more there are.
+type FormatErrors struct {
+	List []FormatError
+	More int
+}
+
+// Error implements error.
+func (e *FormatErrors) Error() string {
+	lines := make([]string, 0, len(e.List)+1)
+	for i := range e.List {
+		lines = append(lines, e.List[i].Error())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Correction is what the model is told: the summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the
+// reply was.
+func (e *FormatErrors) Correction() string {
+	return "Your last reply was not used and nothing of it was run, because it does not have the form that you were given:\n- " +
+		strings.ReplaceAll(e.Error(), "\n", "\n- ") + "\nSend the whole reply again, as exactly one JSON object with nothing before or after it."
+}
+
+func (e *FormatErrors) add(path, expected, found, hint string) {
+	if len(e.List) >= maxErrors {
+		e.More++
+		return
+	}
+	e.List = append(e.List, FormatError{Path: path, Expected: expected, Found: found, Hint: hint})
+}
+
+func sizeOf(n int) string { return fmt.Sprintf("%d bytes", n) }
+
+// quoted shows a few words of what a model wrote, on one line.
+func quoted(s string) string { return fmt.Sprintf("%q", clip(s, 60)) }
+
+// clip returns at most n bytes of s as whole characters, with a mark where something is missing.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,184 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const (
+	// adoptEvery is how often a process looks for what others have left, adoptAtOnce how many rounds it takes up side by side: one that
+	// cannot be had for now must not keep the others.
+	adoptEvery, adoptAtOnce = leaseTTL / 3, 8
+	// A round that could not be taken up, or that stopped here without an end, is left alone for a while, longer each time.
+	firstRest, lastRest = 2 * time.Second, 10 * time.Minute
+	// maxNamed bounds how many rounds one look names in the log.
+	maxNamed = 3
+)
+
+// leftAlone is how long a round is left alone.
+type leftAlone struct {
+	tries int
+	until time.Time
+}
+
+// Undos names what ends undos that processes left in the middle which live no more. It is called before Start, which runs it before anything
+// that could write the same files, and has it run again, beside all else, whenever this dispatcher looks for what others have left.
+func (d *Dispatcher) Undos(finish func(context.Context) error) { d.undos = finish }
+
+// finishUndos has undos finished that others left, one such look at a time.
+func (d *Dispatcher) finishUndos() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended != nil || d.undos == nil || d.undoing {
+		return
+	}
+	d.undoing = true
+	d.wg.Go(func() {
+		if err := d.undos(d.base); err != nil && d.base.Err() == nil {
+			d.log.Warn("an undo that was left in the middle is left as it is", "error", err)
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.undoing = false
+	})
+}
+
+// keepAdopting takes over what others left, until the dispatcher closes. What waits for one session's lock holds up nothing but this.
+func (d *Dispatcher) keepAdopting() {
+	defer d.wg.Done()
+	tick := time.NewTicker(adoptEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-d.closing:
+			return
+		case <-tick.C:
+		}
+		if n%3 == 0 { // what another process could not say any more before it died
+			d.hub.Missed()
+		}
+		if !d.Holds() { // nothing is taken up by who cannot keep it
+			continue
+		}
+		d.finishUndos()
+		if err := d.adopt(d.base); err != nil && d.base.Err() == nil {
+			d.log.Warn("what other engines left could not be looked for", "error", err)
+		}
+	}
+}
+
+// adopt takes up the running rounds that nobody holds: what a process left that died, or that this one could not finish.
+func (d *Dispatcher) adopt(ctx context.Context) error {
+	ran := d.runsHere() // asked before: what ends here between the two looks was not left by anybody
+	found, err := d.leases.Abandoned(ctx, d.holder)
+	if err != nil {
+		return err
+	}
+	left := d.due(found, ran)
+	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] }) // the other engines look at the same ones
+	d.takeUp(ctx, left)
+	return nil
+}
+
+// takeUp goes on with rounds that nobody holds, several at a time, and returns those that run here now, in their order.
+func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []regie.ID) {
+	failures := make([]error, len(rounds))
+	var group sync.WaitGroup
+	free := make(chan struct{}, adoptAtOnce)
+	for i, round := range rounds {
+		select {
+		case <-d.closing:
+			failures[i] = errHeld
+		case free <- struct{}{}:
+			group.Go(func() {
+				failures[i] = d.resume(ctx, round)
+				<-free
+			})
+		}
+	}
+	group.Wait()
+	left := 0
+	for i, err := range failures {
+		switch {
+		case err == nil:
+			taken = append(taken, rounds[i])
+			continue
+		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere), ctx.Err() != nil:
+			continue
+		case regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, rounds[i]): // another engine was faster, and is done
+			continue
+		}
+		d.leaveAlone(rounds[i])
+		if left++; left <= maxNamed {
+			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
+		}
+	}
+	if left > maxNamed {
+		d.log.Warn("more interrupted runs are left as they are", "runs", left-maxNamed)
+	}
+	return taken
+}
+
+// due are the rounds of found that do not run here and are not left alone. What is known of rounds that are not among found is forgotten.
+func (d *Dispatcher) due(found []store.Orphan, ran map[regie.ID]bool) []regie.ID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	alone := make(map[regie.ID]leftAlone, len(d.alone))
+	var out []regie.ID
+	for _, orphan := range found {
+		r, known := d.alone[orphan.RoundID]
+		if known {
+			alone[orphan.RoundID] = r
+		}
+		if !ran[orphan.RoundID] && (!known || now.After(r.until)) {
+			out = append(out, orphan.RoundID)
+		}
+	}
+	d.alone = alone
+	return out
+}
+
+// leaveAlone leaves a round alone for a while.
+func (d *Dispatcher) leaveAlone(round regie.ID) {
+	if d.leases == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.alone[round]
+	r.until = time.Now().Add(min(firstRest<<min(r.tries, 16), lastRest))
+	r.tries++
+	d.alone[round] = r
+}
+
+// rests reports whether a round needs nobody: it ended, waits or is paused.
+func (d *Dispatcher) rests(ctx context.Context, round regie.ID) bool {
+	now, err := d.store.Round(ctx, round)
+	return err == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause)
+}
+
+// runsHere are the rounds that this process holds.
+func (d *Dispatcher) runsHere() map[regie.ID]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make(map[regie.ID]bool, len(d.running))
+	for round := range d.running {
+		out[round] = true
+	}
+	return out
+}
+
+// orphans are what this engine may take up at its start.
+func (d *Dispatcher) orphans(ctx context.Context) ([]store.Orphan, error) {
+	if d.leases != nil {
+		return d.leases.Abandoned(ctx, d.holder)
+	}
+	return d.store.Orphans(ctx)
+}

@@ -1,0 +1,87 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// TestSlowReader keeps a whole reply of many pieces for a reader that comes late, in its order, in few deltas and within bounds.
+func TestSlowReader(t *testing.T) {
+	hub, session, round := NewHub(), regie.NewID(), regie.NewID()
+	r := hub.join(session)
+	var want, got strings.Builder
+	say := func(exchange int, d provider.Delta) {
+		fmt.Fprintf(&want, "%s", d.Text+d.Thinking)
+		hub.Delta(session, round, exchange, d)
+	}
+	for i := range 2_000 {
+		say(1, provider.Delta{Thinking: fmt.Sprintf("thought %d,", i)})
+	}
+	for i := range 5_000 {
+		say(1, provider.Delta{Text: fmt.Sprintf("word %d ", i)})
+	}
+	say(1, provider.Delta{Thinking: "one more thought"})
+	say(2, provider.Delta{Text: strings.Repeat("long", maxPiece)})
+	say(2, provider.Delta{Text: "."})
+	heard, _ := r.take()
+	for i, d := range heard {
+		if d.RoundID != round || d.Content != "" && d.Thinking != "" || (d.Exchange == 2) != (i >= len(heard)-2) {
+			t.Errorf("delta %d is %.80q, %.80q of exchange %d", i, d.Content, d.Thinking, d.Exchange)
+		}
+		got.WriteString(d.Content + d.Thinking)
+	}
+	if got.String() != want.String() || len(heard) > 200 {
+		t.Errorf("%d bytes were said, %d heard in %d deltas", want.Len(), got.Len(), len(heard))
+	}
+	for range 100_000 {
+		hub.Delta(session, round, 3, provider.Delta{Text: strings.Repeat("x", 100)})
+	}
+	if heard, _ := r.take(); len(heard) != maxDeltas {
+		t.Errorf("%d deltas wait for a reader that never comes", len(heard))
+	}
+	hub.Delta(session, round, 4, provider.Delta{Text: "a"})
+	hub.Delta(session, round, 4, provider.Delta{Text: "b"})
+	if heard, _ := r.take(); len(heard) != 2 {
+		t.Errorf("a reader that keeps up got %d of 2 deltas", len(heard))
+	}
+}
+
+// TestLateDeltas: what is heard while the log is read comes before the message that it is a part of, behind those of earlier replies, and
+// nothing of it is lost with the event that ends the stream.
+func TestLateDeltas(t *testing.T) {
+	round, other := regie.NewID(), regie.NewID()
+	r := NewHub().join(regie.NewID())
+	for _, d := range []Delta{{Exchange: 1, Content: "first"}, {Exchange: 1, Content: "first, too"}, {Exchange: 2, Content: "second"}, {Exchange: 3, Content: "cut"}} {
+		d.RoundID = round
+		r.hear(d)
+	}
+	r.hear(Delta{RoundID: other, Exchange: 1, Content: "another round"})
+	event := func(seq int64, kind regie.EventType, body string) regie.Event {
+		return regie.Event{Seq: seq, Type: kind, Body: []byte(body)}
+	}
+	message := `{"sender":"%s","round_id":"` + round.String() + `","exchange":%d}`
+	events := []regie.Event{
+		event(5, regie.EventMessage, fmt.Sprintf(message, "USER", 1)),
+		event(6, regie.EventMessage, fmt.Sprintf(message, "AI", 1)),
+		event(7, regie.EventToolResult, `{}`),
+		event(8, regie.EventMessage, fmt.Sprintf(message, "SYSTEM", 1)),
+		event(9, regie.EventMessage, fmt.Sprintf(message, "AI", 2)),
+		event(10, regie.EventRound, `{"round_id":"`+round.String()+`","state":"ENDED"}`),
+	}
+	var got []string
+	after, err := r.tell(events, 4, func(item Item) error {
+		if item.Event != nil {
+			got = append(got, fmt.Sprint(item.Event.Seq))
+		} else {
+			got = append(got, item.Delta.Content)
+		}
+		return nil
+	})
+	if want := "5|first|first, too|6|7|8|second|9|cut|10|another round"; err != nil || after != 10 || strings.Join(got, "|") != want {
+		t.Errorf("%v, %d: told %s, want %s", err, after, strings.Join(got, "|"), want)
+	}
+}

@@ -1,0 +1,140 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Leases are what a store offers that several engines share (spec 11.1).
+type Leases interface {
+	// Lease says that holder lives, until ttl from now by the database's clock. It returns store.ErrNewerSchema where this program is too old
+	// for the database by now.
+	Lease(ctx context.Context, holder string, ttl time.Duration) error
+	EndLease(ctx context.Context, holder string) error
+	// Succeed ends the leases of holders whose name begins so.
+	Succeed(ctx context.Context, begins string) error
+	// Abandoned are the running rounds that no other holder's lease covers.
+	Abandoned(ctx context.Context, holder string) ([]store.Orphan, error)
+}
+
+// leaseTTL is how long a process that says nothing is taken to live; it says so three times as often, and looks as
+// often for what others have left (adoptEvery). What one leaves is resumed elsewhere within leaseTTL and a third.
+const leaseTTL = 6 * time.Second
+
+// Share has this dispatcher leave to other processes what they hold, and take over what they leave; queue is the one that they have in common.
+// It is called before Start. place begins the names of all holders of which only one lives at a time, this one: what a former one left need
+// not wait for the end of its lease.
+func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
+	d.leases, d.queue, d.place = leases, queue, place
+	d.hub.mu.Lock()
+	defer d.hub.mu.Unlock()
+	d.hub.foreign = d.heard
+}
+
+// errLeaseLost is why rounds end here whose lease could not be kept: another process may have taken them over.
+var errLeaseLost = errors.Join(engine.ErrShutdown, errors.New("the lease could not be renewed in time"))
+
+// Hold takes the lease for a process that runs nothing, and stores what takes a while: Start does so for the others. Close ends it.
+func (d *Dispatcher) Hold(ctx context.Context) error {
+	d.holding.Lock()
+	defer d.holding.Unlock()
+	if d.renewed.Load() != nil {
+		return nil
+	}
+	return d.beginLease(ctx)
+}
+
+// beginLease takes the first lease, and keeps it until endLease.
+func (d *Dispatcher) beginLease(ctx context.Context) error {
+	if d.leases == nil {
+		return nil
+	}
+	if err := d.leases.Succeed(ctx, d.place); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := d.leases.Lease(ctx, d.holder, leaseTTL); err != nil {
+		return err
+	}
+	d.renewed.Store(&began)
+	d.leaseEnds, d.leaseEnded = make(chan struct{}), make(chan struct{})
+	go d.keepLease(began)
+	return nil
+}
+
+// since is how long ago something was, also where the machine slept meanwhile: the clock that only runs stands then, the other one may be
+// set.
+func since(moment time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))
+}
+
+// Holds reports whether no other process can have taken over what this one has claimed: its lease is not over.
+func (d *Dispatcher) Holds() bool {
+	renewed := d.renewed.Load()
+	return d.leases == nil || renewed != nil && since(*renewed) < leaseTTL-leaseTTL/10
+}
+
+// keepLease renews the lease, and does nothing else: what waits for anything must not keep it from that. It goes on while what runs here comes to
+// its end.
+func (d *Dispatcher) keepLease(renewed time.Time) {
+	defer close(d.leaseEnded)
+	tick := time.NewTicker(leaseTTL / 3)
+	defer tick.Stop()
+	for outdated := false; ; {
+		select {
+		case <-d.leaseEnds:
+			return
+		case <-tick.C:
+		}
+		// A process that was stopped, or that the database did not hear, for so long has nothing left to rely on: its next write would be
+		// refused if another one has taken over, and what it would do before that write is not to be done.
+		if since(renewed) > leaseTTL {
+			d.loseAll()
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.base), leaseTTL/2)
+		err := d.leases.Lease(ctx, d.holder, leaseTTL)
+		cancel()
+		switch {
+		case errors.Is(err, store.ErrNewerSchema) && !outdated:
+			outdated = true
+			d.log.Error("this engine ends", "code", string(regie.CodeOf(err)), "error", err)
+			go d.Close(err) // which waits for the end of this goroutine
+			continue
+		case err != nil:
+			d.log.Warn("the database did not renew this engine's lease", "error", err)
+			continue
+		}
+		renewed = began
+		d.renewed.Store(&began)
+	}
+}
+
+// loseAll ends what runs here at its next step. It is not lost: whoever holds a lease takes it up, this process too.
+func (d *Dispatcher) loseAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.running {
+		h.cancel(errLeaseLost)
+	}
+}
+
+// endLease lets go of the lease, after all rounds have ended here.
+func (d *Dispatcher) endLease() {
+	if d.leaseEnds == nil {
+		return
+	}
+	close(d.leaseEnds)
+	<-d.leaseEnded
+	ctx, cancel := context.WithTimeout(context.Background(), leaseTTL)
+	defer cancel()
+	if err := d.leases.EndLease(ctx, d.holder); err != nil {
+		d.log.Warn("this engine's lease ends by itself", "error", err)
+	}
+}

@@ -1,0 +1,14 @@
+// Package doctor says what is right and wrong on a machine (spec 10.1), each with what to do about it.
+//
+//	doctor.go     what is looked at, and what is said of it
+//	settings.go   configuration, secrets, MCP servers
+//	model.go      the chosen model and the other servers
+//	data.go       the data directory and its disk; mounts.go the file system below it
+//	database.go   the database and who holds it; locks.go
+//	shared.go     a PostgreSQL in its place
+//	engine.go     the engine, the clock, the workspace
+//	machine.go    tools for a sandbox, the terminal
+//
+// It changes nothing: it makes no directory, no database and no key, and takes no lock for longer than a look. What it writes to try a disk
+// is a file without a name. It starts no goroutine and asks nobody by itself: what other packages found out is given to it.
+package doctor

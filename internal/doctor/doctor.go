@@ -1,0 +1,233 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/store/postgres"
+)
+
+// Status says how a finding is to be taken.
+type Status string
+
+// The statuses. Only Failed needs something done about it.
+const (
+	Fine    Status = "ok"
+	Warning Status = "warning"
+	Failed  Status = "failed"
+)
+
+// The groups of findings, in their order.
+const (
+	Settings  = "configuration"
+	Model     = "model"
+	Data      = "data"
+	Disk      = "disk"
+	Clock     = "clock"
+	Database  = "database"
+	Engine    = "engine"
+	Workspace = "workspace"
+	Sandbox   = "sandbox"
+	Terminal  = "terminal"
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	// ID names what was looked at. It never changes; several findings may have it, About tells them apart.
+	ID     string
+	Group  string
+	Status Status
+	About  string // a file, a server, a variable; may be empty
+	Code   regie.Code
+	// Cause is an error that says it, instead of Text.
+	Cause error
+	Text  regie.Sentence
+	// Fixes are what to do; a Failed finding has at least one.
+	Fixes []Fix
+}
+
+// Fix is one thing to do: a command to type, or a sentence where that is empty.
+type Fix struct {
+	Command string
+	Text    regie.Sentence
+}
+
+// String returns the fix in English.
+func (f Fix) String() string {
+	if f.Command != "" {
+		return f.Command
+	}
+	return f.Text.String()
+}
+
+// Report is all that was found, in the order of the groups.
+type Report []Finding
+
+// Count returns how many findings have a status.
+func (r Report) Count(status Status) (n int) {
+	for i := range r {
+		if r[i].Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// Server is a configured model server, as whoever asked it found it.
+type Server struct {
+	Name, Type, BaseURL string
+	Chosen              bool
+	Local               bool // on this machine
+	HasKey              bool
+	Asked               bool // a server that wants a key and has none is not asked
+	Code                regie.Code
+	Error               string // its own words, English
+	Took                time.Duration
+	Models              []string
+	ToolModels          []string // those that can call tools
+}
+
+// EngineState is whether an engine holds the data directory.
+type EngineState struct {
+	Running bool
+	PID     string // as it wrote it; may be empty
+	Socket  string // where it listens
+	Stale   bool   // a socket without an engine
+	Err     error  // why it does not answer
+	Took    time.Duration
+	Unknown error // why it could not be told whether one runs
+}
+
+// Subject is what is examined. Its functions do what only the wiring can; each must return within a few seconds.
+type Subject struct {
+	Config      config.Config
+	ConfigError error  // what config.Load said
+	ConfigFlag  string // --config
+	Env         func(string) string
+	Environ     []string // as os.Environ
+	Dir         string   // the current directory; "" where it cannot be told
+	Now         func() time.Time
+	// Servers asks those of the configured servers that may be asked.
+	Servers func(context.Context) []Server
+	// Engine looks for the engine of the data directory.
+	Engine func(context.Context) EngineState
+	// Shared looks at the PostgreSQL that Config names; it is asked only where it names one.
+	Shared func(context.Context) postgres.Inspection
+	// Terminals says of the three standard streams whether they are terminals.
+	Terminals [3]bool
+	// CheckTime bounds the check of the database; zero means 20 s.
+	CheckTime time.Duration
+}
+
+// Examine looks at everything and says what it found. It goes on whatever is broken, and ends early only with the context.
+func Examine(ctx context.Context, s Subject) Report {
+	if s.CheckTime == 0 {
+		s.CheckTime = 20 * time.Second
+	}
+	x := &exam{Subject: s}
+	for _, one := range []struct {
+		group string
+		look  func(context.Context)
+	}{
+		{Settings, x.settings},
+		{Model, x.model},
+		{Data, x.data},
+		{Disk, x.disk},
+		{Database, x.database},
+		{Clock, x.clock},
+		{Engine, x.engine},
+		{Workspace, x.workspace},
+		{Sandbox, x.sandbox},
+		{Terminal, x.terminal},
+	} {
+		x.group = one.group
+		one.look(ctx)
+	}
+	return x.report
+}
+
+// exam is an examination under way; what one look finds out another may need.
+type exam struct {
+	Subject
+	report Report
+	group  string
+
+	usable  string // the data directory, or the nearest one above it that is there; "" where none can be told
+	present bool   // the data directory is there
+	engines *EngineState
+	newest  time.Time // of the log
+}
+
+// state looks for the engine once.
+func (x *exam) state(ctx context.Context) EngineState {
+	if x.engines == nil {
+		state := EngineState{}
+		if x.Engine != nil && x.present {
+			state = x.Engine(ctx)
+		}
+		x.engines = &state
+	}
+	return *x.engines
+}
+
+func (x *exam) add(id string, status Status, text regie.Sentence) *Finding {
+	x.report = append(x.report, Finding{ID: x.group + "." + id, Group: x.group, Status: status, Text: text})
+	return &x.report[len(x.report)-1]
+}
+
+func (x *exam) fine(id, format string, args ...string) *Finding {
+	return x.add(id, Fine, regie.Say(format, args...))
+}
+
+func (x *exam) warn(id, format string, args ...string) *Finding {
+	return x.add(id, Warning, regie.Say(format, args...))
+}
+
+func (x *exam) fail(id, format string, args ...string) *Finding {
+	return x.add(id, Failed, regie.Say(format, args...))
+}
+
+// cause is a failure in an error's own words.
+func (x *exam) cause(id string, err error) *Finding {
+	f := x.add(id, Failed, regie.Sentence{})
+	f.Cause, f.Code = err, regie.CodeOf(err)
+	return f
+}
+
+// fix adds what to do.
+func (f *Finding) fix(format string, args ...string) {
+	f.Fixes = append(f.Fixes, Fix{Text: regie.Say(format, args...)})
+}
+
+// run adds a command to type, which is the same in every language.
+func (f *Finding) run(command string) *Finding {
+	f.Fixes = append(f.Fixes, Fix{Command: command})
+	return f
+}
+
+func (f *Finding) about(what string) *Finding {
+	f.About = what
+	return f
+}
+
+// quote writes an argument of a command for a shell.
+func quote(arg string) string {
+	if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// nearest returns the directory, or what is there of the way to it.
+func nearest(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			return at
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie/internal/config"
+)
+
+// settings looks at the files and variables that settings come from.
+func (x *exam) settings(context.Context) {
+	file, setup := config.Paths(x.Env, x.ConfigFlag)
+	switch {
+	case x.ConfigError != nil:
+		f := x.cause("valid", x.ConfigError)
+		switch at := x.culprit(file, setup); {
+		case at != "" && at == setup && open(at):
+			f.about(at).run("chmod 600 " + quote(at))
+		case at != "":
+			f.about(at).fix("correct %s; the README shows every key", at)
+		default:
+			f.fix("change or remove what the sentence names: a variable of the environment, or a flag")
+		}
+	case x.Config.Origin["file"] != "":
+		x.fine("valid", "%s is read and has no unknown key", file).about(file)
+	case file != "":
+		x.fine("valid", "there is no %s; the defaults hold", file)
+	default:
+		x.fine("valid", "no configuration file is known; the defaults hold")
+	}
+	x.guarded(file, setup)
+	x.unread()
+	x.variables()
+	for _, name := range x.Config.File.MCPNames() {
+		x.server(name, x.Config.File.MCPServers[name])
+	}
+}
+
+// culprit is the file that an error of the settings is about.
+func (x *exam) culprit(paths ...string) string {
+	for _, path := range paths {
+		if path != "" && strings.Contains(x.ConfigError.Error(), path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// open reports whether others than its owner may read a file.
+func open(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Perm()&0o077 != 0
+}
+
+// guarded looks at who else may read the file with the keys, and who may write either.
+func (x *exam) guarded(file, setup string) {
+	for _, path := range []string{file, setup} {
+		info, err := os.Stat(path)
+		if path == "" || err != nil {
+			continue
+		}
+		mode := info.Mode().Perm()
+		switch {
+		case path == setup && open(path):
+			x.fail("secrets", "%s may hold keys and can be read by others", path).about(path).run("chmod 600 " + quote(path))
+		case mode&0o022 != 0:
+			x.fail("secrets", "%s can be written by others, who could have any command run", path).about(path).run("chmod go-w " + quote(path))
+		case path == setup:
+			x.fine("secrets", "%s is readable by you alone", path).about(path)
+		}
+	}
+}
+
+// unread names files that look as if they counted.
+func (x *exam) unread() {
+	paths := []string{"/etc/regie/regie.yaml"}
+	if x.Dir != "" {
+		paths = append(paths, filepath.Join(x.Dir, ".regie", "regie.yaml"))
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil && path != x.Config.Origin["file"] {
+			x.warn("layers", "%s is there, but this version reads only the user's file", path).about(path).fix("put what is in it into the user's file, or name it with --config")
+		}
+	}
+}
+
+// ours are variables of our own tests.
+var ours = []string{"REGIE_CRASH_", "REGIE_TEST_", "REGIE_FAULT", "REGIE_BUG", "REGIE_CI", "REGIE_NPM_", "REGIE_WORKSPACE_"}
+
+// variables names what is misspelt: nobody else would say so.
+func (x *exam) variables() {
+	known := config.Variables()
+	for _, entry := range x.Environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "REGIE_") || slices.Contains(known, name) || slices.ContainsFunc(ours, func(head string) bool { return strings.HasPrefix(name, head) }) {
+			continue
+		}
+		f := x.warn("variables", "the variable %s means nothing to Regie", name).about(name)
+		if near := config.NearestVariable(name); near != "" {
+			f.fix("perhaps %s is meant", near)
+		} else {
+			f.run("unset " + name)
+		}
+	}
+}
+
+// server looks whether an MCP server could be started; it is not started, and not asked.
+func (x *exam) server(name string, s config.MCPServer) {
+	if s.Command == "" {
+		x.fine("mcp", "MCP server %s: %s, asked when a run begins", name, s.URL).about(name)
+		return
+	}
+	command := s.Command
+	if s.Dir != "" && strings.Contains(command, "/") && !filepath.IsAbs(command) {
+		command = filepath.Join(s.Dir, command)
+	}
+	path, err := exec.LookPath(command)
+	switch {
+	case err == nil:
+		x.fine("mcp", "MCP server %s: %s, started when a run begins", name, path).about(name)
+	case errors.Is(err, fs.ErrPermission):
+		x.fail("mcp", "MCP server %s: %s is not executable", name, command).about(name).run("chmod +x " + quote(command))
+	default:
+		x.fail("mcp", "MCP server %s: there is no command %s", name, command).about(name).
+			fix("install %s, or write its full path into mcp_servers.%s.command", command, name)
+	}
+}

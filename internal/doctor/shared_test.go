@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store/postgres"
+	"github.com/regie-run/regie/internal/store/storetest"
+)
+
+// onPostgres is an examination of a PostgreSQL, with what was asked of it changed by change.
+func onPostgres(t *testing.T, address, data string, change func(*postgres.Inspection)) Report {
+	t.Helper()
+	s := subject(data, t.TempDir())
+	s.Config.Database = address
+	s.Shared = func(ctx context.Context) postgres.Inspection {
+		in := postgres.Inspect(ctx, postgres.Config{URL: address, Dir: data})
+		if change != nil {
+			change(&in)
+		}
+		return in
+	}
+	return Examine(t.Context(), s)
+}
+
+// about returns the findings of the database that are no good news, or all of them.
+func about(r Report, all bool) (out []Finding) {
+	for i := range r {
+		if r[i].Group == Database && (all || r[i].Status != Fine) {
+			out = append(out, r[i])
+		}
+	}
+	return out
+}
+
+// TestShared examines a real PostgreSQL before, during and after its first use, and each way in which it is wrong; each ✗ has a fix.
+func TestShared(t *testing.T) {
+	address, data := storetest.Postgres(t), t.TempDir()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := u.Query().Get("search_path")
+	expect := func(name string, found Report, id string, status Status, code regie.Code, says string) {
+		t.Helper()
+		for _, f := range about(found, true) {
+			said := f.Text.String()
+			if f.Cause != nil {
+				said = f.Cause.Error()
+			}
+			if strings.Contains(said+fixes(&f), "postgres:postgres") {
+				t.Errorf("%s: the password is in %q", name, said)
+			}
+			if f.ID == "database."+id && f.Status == status && f.Code == code && strings.Contains(said, says) && (status != Failed || len(f.Fixes) > 0) {
+				return
+			}
+		}
+		t.Errorf("%s: no finding %s, %s %s, that says %q in %+v", name, id, status, code, says, about(found, true))
+	}
+	expect("before the first run", onPostgres(t, address, data, nil), "schema", Fine, "", "not there yet")
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EnsureUser(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bad := about(onPostgres(t, address, data, nil), false); len(bad) > 0 {
+		t.Errorf("of a healthy database: %+v", bad)
+	}
+	expect("healthy", onPostgres(t, address, data, nil), "schema", Fine, "", "this program's")
+	expect("without the key", onPostgres(t, address, t.TempDir(), nil), "key", Failed, regie.CodeCorrupt, "audit.key is missing")
+	expect("read-only", onPostgres(t, address+"&default_transaction_read_only=on", data, nil), "writable", Failed, regie.CodeReadOnly, "no writes from postgres")
+	expect("commits that do not wait", onPostgres(t, address+"&synchronous_commit=off", data, nil), "commit", Warning, "", "synchronous_commit = off")
+	expect("too many connections", onPostgres(t, address+"&pool_max_conns=100000", data, nil), "connections", Failed, "", "may take 100011")
+	for _, c := range []struct {
+		name, id, says string
+		status         Status
+		code           regie.Code
+		change         func(*postgres.Inspection)
+	}{ // what no test does to somebody's server
+		{"fsync off", "fsync", "fsync = off", Failed, "", func(in *postgres.Inspection) { in.Fsync = false }},
+		{"torn pages", "fsync", "full_page_writes = off", Warning, "", func(in *postgres.Inspection) { in.Pages = false }},
+		{"a standby", "writable", "is a standby", Failed, regie.CodeReadOnly, func(in *postgres.Inspection) { in.Standby = true }},
+		{"too old", "version", "is too old", Failed, regie.CodeConflict, func(in *postgres.Inspection) { in.Oldest = 990000 }},
+		{"another clock", "clock", "are 1m", Failed, "", func(in *postgres.Inspection) { in.Skew = -time.Minute - time.Second }},
+		{"far away", "distance", "is far away", Warning, "", func(in *postgres.Inspection) { in.Took = time.Second }},
+		{"crowded", "connections", "are taken", Warning, "", func(in *postgres.Inspection) { in.Used = in.Limit - 1 }},
+	} {
+		expect(c.name, onPostgres(t, address, data, c.change), c.id, c.status, c.code, c.says)
+	}
+	storetest.PostgresExec(t, address, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
+	expect("a newer schema", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeNewerSchema, "is 999")
+	storetest.PostgresExec(t, address, "DROP SCHEMA "+schema+" CASCADE; CREATE SCHEMA "+schema+"; CREATE TABLE pets (id int)")
+	expect("another program's tables", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeConflict, "(pets)")
+	if _, err := os.Stat(filepath.Join(data, "audit.key")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSharedUnreachable says why a PostgreSQL cannot be asked, and what to do.
+func TestSharedUnreachable(t *testing.T) {
+	for name, c := range map[string]struct {
+		url, says string
+		code      regie.Code
+	}{
+		"nobody there":     {"postgres://ada:sekret@127.0.0.1:1/x", "is the server running", regie.CodeDatabaseDown},
+		"a wrong password": {"postgres://ada:sekret@" + storetest.Refuser(t, "28P01", "password authentication failed") + "/x?sslmode=disable", "refused the user", regie.CodeNoPermission},
+		"no such database": {"postgres://ada:sekret@" + storetest.Refuser(t, "3D000", "no x") + "/x?sslmode=disable", "createdb", regie.CodeNotFound},
+		"no URL":           {"postgres://ada:sekret@h/x?sslmode=perhaps", "cannot be read", regie.CodeBadRequest},
+	} {
+		found := about(onPostgres(t, c.url, t.TempDir(), nil), true)
+		if len(found) != 1 || found[0].Status != Failed || found[0].Code != c.code || !strings.Contains(found[0].Cause.Error(), c.says) || len(found[0].Fixes) != 1 ||
+			strings.Contains(found[0].Cause.Error()+fixes(&found[0]), "sekret") {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

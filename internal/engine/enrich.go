@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// named are the messages of a thread whose enrichments nobody has read yet, in their order. It follows from the messages alone, so whoever
+// takes a round up finds what is missing (decision 46).
+type named []*regie.Message
+
+// see takes the next stored message of the thread.
+func (n *named) see(m *regie.Message) {
+	switch {
+	case m.Sender == regie.SenderUser && len(m.Enrichments()) > 0:
+		*n = append((*n)[:len(*n):len(*n)], m)
+	case m.Enriching():
+		var left named
+		for _, waits := range *n {
+			if waits.ID != m.System.Enriches {
+				left = append(left, waits)
+			}
+		}
+		*n = left
+	}
+}
+
+// speaks reports whether a thread ends with what a person said, once a message has come: what theirs names belongs to it.
+func speaks(before bool, m *regie.Message) bool {
+	return m.Sender == regie.SenderUser || before && m.Enriching()
+}
+
+// enrich reads what the round's messages name and nobody has read yet, before the model is asked (spec 3, decision 46). What an earlier round
+// left unread, because it was stopped before, stays so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
+func (r *run) enrich(ctx context.Context) error {
+	for _, m := range r.thread.named {
+		if m.RoundID != r.round.ID {
+			continue
+		}
+		if err := r.readRules(); err != nil {
+			return err
+		}
+		in := r.queries(m)
+		if r.readAll(ctx, in.Calls); ctx.Err() != nil {
+			return nil //nolint:nilerr // the loop sees why
+		}
+		fault.Point(fault.EnrichBefore)
+		out, err := r.cfg.Store.Enrich(r.commit, r.fence, in)
+		if err != nil {
+			return err
+		}
+		fault.Point(fault.EnrichAfter)
+		in.Message.RoundID, in.Message.Seq = r.round.ID, out.Seq
+		r.appendMessage(&in.Message, in.Calls)
+		r.resumed = false // nobody has asked the model before this was stored
+	}
+	return nil
+}
+
+// queries are the calls of a message's enrichments, with the message that is to bring their results. They belong to no exchange, so they count
+// for no limit.
+func (r *run) queries(m *regie.Message) store.Enrichment {
+	blocks := m.Enrichments()
+	message := r.system(regie.SystemDataAdded, "")
+	message.Exchange, message.System.Enriches = 0, m.ID
+	out := store.Enrichment{Calls: make([]regie.Call, len(blocks))}
+	labels := make([]string, len(blocks))
+	for i, block := range blocks {
+		command := block.Command()
+		checked := r.tools.Check(command.Type, string(command.Params))
+		call := regie.Call{
+			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Ordinal: i, MessageID: message.ID, Origin: regie.OriginUser, Tool: checked.Name,
+			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: checked.Signature, Definition: checked.Definition, Arguments: string(command.Params),
+			State: regie.CallProposed,
+		}
+		r.mayRead(&call, &checked)
+		out.Calls[i] = call
+		labels[i] = fmt.Sprintf("%d. %s", i+1, block.Label())
+		message.System.Queries = append(message.System.Queries, regie.Part{
+			Type: regie.PartCall, Text: block.Label(), CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments)),
+		})
+	}
+	message.System.CallIDs = ids(out.Calls)
+	message.System.Summary = "What the person named in their message, read for you: " + strings.Join(labels, ", ")
+	out.Message = *message
+	return out
+}
+
+// mayRead settles a query that is not to run. That a person names a file is their word on what only they are asked about, but for secrets: who
+// names one may not think of it that the model's provider gets it, so they are refused and can be asked about in the way that shows that.
+func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
+	switch {
+	case checked.Error != nil && checked.NotRun == "":
+		settle(call, regie.CallFailed, "", checked.Error)
+		return
+	case checked.Error != nil:
+		notRun(call, checked.NotRun, *checked.Error)
+		return
+	case checked.Tool.Definition().Kind != regie.KindQuery:
+		notRun(call, regie.NotRunInvalid, regie.CallError{Code: regie.CodeBadArguments, Message: "only what reads can be named in a message"})
+		return
+	}
+	if judged := r.judge(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
+		r.put(call, judged)
+		return
+	}
+	target, inv := r.invocation(call)
+	if sentences := tool.MustAsk(r.commit, target, inv); len(sentences) > 0 {
+		whys := make([]string, len(sentences))
+		for i := range sentences {
+			whys[i] = sentences[i].String()
+		}
+		settle(call, regie.CallFailed, "", &regie.CallError{
+			Code: regie.CodePathProtected, Message: strings.Join(whys, "; ") + ". A mention does not read it, because the model's provider would get it",
+			Hint: "if it is needed, read it with a call: the person is asked then",
+		})
+	}
+}
+
+// readAll runs what is left of the queries, side by side where all of them may.
+func (r *run) readAll(ctx context.Context, calls []regie.Call) {
+	var group sync.WaitGroup
+	free := make(chan struct{}, maxParallel)
+	found := make([]running, len(calls))
+	for i := range calls {
+		if calls[i].State.Settled() {
+			continue
+		}
+		target, inv := r.invocation(&calls[i])
+		if !target.Definition().ParallelSafe {
+			group.Wait()
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			continue
+		}
+		free <- struct{}{}
+		group.Go(func() {
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			<-free
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			r.takeQuery(&calls[i], &found[i])
+		}
+	}
+}

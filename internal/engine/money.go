@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/price"
+	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// leastReply is the shortest reply that is worth asking for where a cap leaves little, in tokens (decision 29).
+const leastReply = 1000
+
+// terms are what a round's model calls cost, and what they may cost: those of the configuration of now, so that a round goes on once a cap
+// was raised.
+type terms struct {
+	price         price.Price
+	stated, known bool
+	caps          regie.Caps
+	ofRound       bool // the cap of the session is that of a run
+}
+
+func (e *Engine) termsOf(round regie.Round, kind regie.SessionType) terms {
+	var out terms
+	if e.cfg.Price != nil {
+		out.price, out.stated, out.known = e.cfg.Price(round.Provider, round.Model)
+	}
+	if e.cfg.Caps != nil {
+		out.caps = e.cfg.Caps(round.Agent)
+	}
+	if kind == regie.SessionAutomation { // its limits count over the whole session (decision 2)
+		all := out.caps.Lower(regie.Caps{Session: out.caps.Round})
+		out.ofRound = all.Session != out.caps.Session
+		all.Round = 0
+		out.caps = all
+	}
+	return out
+}
+
+// price is what the round's model costs. One on this machine costs nothing, unless the configuration says so.
+func (r *run) price() (price.Price, bool) {
+	if r.thread.local && !r.money.stated {
+		return price.Price{}, true
+	}
+	return r.money.price, r.money.known
+}
+
+// paid is what a call cost that is over, with what was reserved for it.
+func (r *run) paid(u regie.Usage) regie.Money {
+	out := regie.Money{Reserved: r.exchange.Money.Reserved}
+	if p, known := r.price(); known {
+		out.Cost, out.Known = p.Cost(u)
+	}
+	if out.Reserved > 0 && out.Known {
+		out.Overrun = max(0, out.Cost-out.Reserved)
+	}
+	return out
+}
+
+// unpaid is what a call cost that brought no reply. One that was not sent, or was refused, costs nothing. One that was cut is charged for
+// what it has used, where that is known; else nobody knows what it cost, and what was reserved for it may be due.
+func (r *run) unpaid(failed *provider.Error) regie.Money {
+	out := regie.Money{Reserved: r.exchange.Money.Reserved}
+	p, known := r.price()
+	switch {
+	case known && p.Free(), !r.sent && !r.resumed:
+		out.Known = true
+	case failed == nil:
+	case failed.Usage != regie.Usage{}:
+		return r.paid(failed.Usage)
+	case failed.Offline || failed.Status >= 400 && failed.Partial == "":
+		out.Known = true
+	}
+	return out
+}
+
+// most is the longest reply that the next request asks for, where no cap makes it shorter.
+func (r *run) most() int {
+	if r.summary != nil {
+		return summaryOutput(r.cfg.MaxOutput, r.summary.room)
+	}
+	return prompt.Reply(r.cfg.MaxOutput, r.thread.takes)
+}
+
+// output is the longest reply that a conversation of the round asks for.
+func (r *run) output() int {
+	most := prompt.Reply(r.cfg.MaxOutput, r.thread.takes)
+	if r.afford > 0 {
+		return min(most, r.afford)
+	}
+	return most
+}
+
+// reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of it, and the longest reply. ok is false
+// where nobody knows the price of such a prompt.
+func (r *run) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
+	p, known := r.price()
+	if !known {
+		return out, 0, false
+	}
+	estimate := int64(r.thread.gauge.Tokens(size))
+	tokens = estimate + (estimate+4)/5
+	out.Caps = r.money.caps
+	reply = max(reply, r.thread.leastOutput) // the codec asks for no less
+	if out.Prompt, out.Reply, ok = p.Most(tokens, int64(reply)); !ok {
+		return out, tokens, false
+	}
+	least := min(reply, max(leastReply, r.thread.leastOutput))
+	if r.summary != nil { // half a summary is none
+		least = reply
+	}
+	_, out.Least, ok = p.Most(tokens, int64(least))
+	return out, tokens, ok
+}
+
+// capped reports whether calls of this round have to be reserved.
+func (r *run) capped() bool {
+	if r.money.caps.IsZero() {
+		return false
+	}
+	p, known := r.price()
+	return !known || !p.Free()
+}
+
+// wants is what is to be reserved for the step after this one, whose prompt grows by a reply and by the results of its calls: nil where
+// nothing has to be, or where it is left to the step itself, which knows its prompt.
+func (r *run) wants(reply *regie.Message, calls []regie.Call) *store.Reservation {
+	const around = 200 // the keys around a turn or a result
+	if !r.capped() || r.thread.conversation == nil || r.summary != nil {
+		return nil
+	}
+	size := r.thread.size + 2*around
+	if reply != nil && reply.AI != nil {
+		size += len(reply.AI.Text())
+	}
+	for i := range calls {
+		size += 2*around + len(calls[i].Arguments) + len(calls[i].Result)
+		if e := calls[i].Error; e != nil {
+			size += len(e.Message) + len(e.Hint)
+		}
+	}
+	out, _, ok := r.reservation(size, r.most())
+	if !ok {
+		return nil
+	}
+	return &out
+}
+
+// reserve sees to it that what the next call may cost is reserved, before it is made (decision 29). Mostly that has happened with the end
+// of the step before; the first call of a round, one that is tried again, and one whose prompt has grown otherwise are reserved here. It
+// reports whether the call may be made; else the round has ended, or is paused.
+func (r *run) reserve(ctx context.Context) (bool, error) {
+	if !r.capped() {
+		return true, nil
+	}
+	size, most := r.thread.size, r.most()
+	if r.summary != nil {
+		size = r.summary.size
+	}
+	wants, tokens, ok := r.reservation(size, most)
+	if !ok {
+		err := PriceUnknown(r.round.Provider, r.round.Model)
+		return false, r.giveUp(&provider.Error{Code: regie.CodePriceUnknown, Message: err.Error(), Err: err}, 0)
+	}
+	if r.exchange.Money.Reserved < wants.Prompt+wants.Reply {
+		fault.Point(fault.ReserveBefore)
+		granted, err := r.cfg.Store.Reserve(r.commit, r.fence, r.exchange.Number, wants)
+		if err != nil {
+			return false, err
+		}
+		fault.Point(fault.ReserveAfter)
+		r.exchange.Money.Reserved = granted.Reserved
+		if granted.Refused != nil {
+			return false, r.overCap(*granted.Refused, wants)
+		}
+	}
+	p, _ := r.price()
+	afford := int(p.Reply(r.exchange.Money.Reserved-wants.Prompt, tokens, int64(most)))
+	if afford >= most {
+		afford = 0
+	}
+	if r.summary != nil || afford == r.afford {
+		return true, nil
+	}
+	return true, r.shorten(ctx, afford)
+}
+
+// shorten has the next request ask for a reply of so many tokens at most, or, for 0, as long as ever: its conversation is begun anew.
+func (r *run) shorten(ctx context.Context, afford int) error {
+	before := r.thread.contextSize
+	r.afford, r.known, r.thread.conversation = afford, nil, nil
+	if err := r.warm(ctx); err != nil {
+		return err
+	}
+	t := &r.thread
+	t.most, t.refusals, t.refused, t.refusal = before.most, before.refusals, before.refused, before.refusal
+	t.compactions, t.gaveUp, t.good = before.compactions, before.gaveUp, before.good
+	t.conversation.EndWith(r.tail())
+	t.request, t.size = t.conversation.Request()
+	return nil
+}
+
+// PriceUnknown is why a model is not asked of which nobody knows what it costs, where a budget holds (decision 29).
+func PriceUnknown(provider, model string) error {
+	return regie.Errorf(regie.CodePriceUnknown, "a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
+}
+
+// overCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a chat whoever writes again goes on, and a run
+// that nobody watches is paused, and goes on when it is resumed (decision 44).
+func (r *run) overCap(over store.OverCap, wants store.Reservation) error {
+	limit := capSentence(over)
+	why := []regie.Sentence{
+		regie.SayOf("The run stopped because %s does not allow its next step.", limit),
+		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used), regie.Dollars(wants.Prompt+wants.Least)),
+	}
+	if r.automation() {
+		return r.halt(append(why, r.wayOut(over.Scope)))
+	}
+	said := append(append(why, r.account(nil)...), r.wayOut(over.Scope))
+	end := r.ended(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.attempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"), Message: r.told(regie.SystemLimitReached, said...), Advance: &end,
+	})
+	return r.moved(out, err, end)
+}
+
+// wayOut says what a person can do about a cap.
+func (r *run) wayOut(scope regie.CapScope) regie.Sentence {
+	key := scope.Key()
+	if scope == regie.CapSession && r.money.ofRound {
+		key = regie.CapRound.Key()
+	}
+	switch ofDay := scope == regie.CapDay || scope == regie.CapWorkspace; {
+	case r.automation() && ofDay:
+		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and resume the run.", key)
+	case r.automation():
+		return regie.Say("Raise %s in regie.yaml and resume the run.", key)
+	case ofDay:
+		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and write again to go on.", key)
+	case scope == regie.CapRound:
+		return regie.Say("Write again to go on, or raise %s in regie.yaml first.", key)
+	default:
+		return regie.Say("Raise %s in regie.yaml and write again to go on.", key)
+	}
+}
+
+// capSentence names a cap.
+func capSentence(over store.OverCap) regie.Sentence {
+	amount := regie.Dollars(over.Cap)
+	switch over.Scope {
+	case regie.CapRound:
+		return regie.Say("the budget of $%s for one run", amount)
+	case regie.CapSession:
+		return regie.Say("the budget of $%s for one session", amount)
+	case regie.CapWorkspace:
+		return regie.Say("the budget of $%s a day for this workspace", amount)
+	default:
+		return regie.Say("the budget of $%s a day", amount)
+	}
+}
+
+// halt pauses the round: its session waits for whoever resumes it.
+func (r *run) halt(why []regie.Sentence) error {
+	notice := regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(), Text: why[0].String(), Said: why}
+	if err := r.cfg.Store.Halt(r.commit, r.fence, store.Halt{Notice: notice}); err != nil {
+		return err
+	}
+	r.round.Stop, r.parked = regie.StopPause, true
+	return nil
+}

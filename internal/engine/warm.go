@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// Threads that no round holds are kept warm for the next one (spec 2.1, decision 48), within these bounds.
+const (
+	maxWarm      = 256              // sessions
+	maxWarmBytes = 8 << 20          // about what they take together
+	maxWarmIdle  = 30 * time.Minute // older ones go when the next one comes: no clock runs for it
+)
+
+// warmKey names all that a rendered thread depends on beside what is stored in its session.
+type warmKey struct {
+	provider, model string
+	pin             regie.Hash // the settings of the provider
+	head            headKey
+	takes           int
+	caches          bool
+}
+
+// warmThread is a thread between two rounds of its session.
+type warmThread struct {
+	session regie.ID
+	key     warmKey
+	thread  thread
+	bytes   int
+	since   time.Time
+}
+
+// warmth keeps the threads of the sessions that ran last. A round takes its session's out, so that it has one holder, and gives it back
+// at its end; what is lost of it is read from the store. It may be used from many goroutines.
+type warmth struct {
+	mu    sync.Mutex
+	at    map[regie.ID]*list.Element // of *warmThread
+	order list.List                  // the latest first
+	bytes int
+}
+
+// take removes a session's thread and returns it, or nil.
+func (w *warmth) take(session regie.ID) *warmThread {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.remove(w.at[session])
+}
+
+func (w *warmth) remove(e *list.Element) *warmThread {
+	if e == nil {
+		return nil
+	}
+	k, _ := w.order.Remove(e).(*warmThread)
+	delete(w.at, k.session)
+	w.bytes -= k.bytes
+	return k
+}
+
+// put keeps a thread, in place of those that were used least lately.
+func (w *warmth) put(k *warmThread) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remove(w.at[k.session])
+	if k.bytes > maxWarmBytes {
+		return
+	}
+	if w.at == nil {
+		w.at = map[regie.ID]*list.Element{}
+	}
+	w.at[k.session] = w.order.PushFront(k)
+	w.bytes += k.bytes
+	for e := w.order.Back(); ; e = w.order.Back() {
+		oldest, _ := e.Value.(*warmThread)
+		if w.bytes <= maxWarmBytes && w.order.Len() <= maxWarm && k.since.Sub(oldest.since) <= maxWarmIdle {
+			return
+		}
+		w.remove(e)
+	}
+}
+
+// Forget drops what is kept in memory of a session's thread, and the answers in the response cache that came from it: it was removed.
+func (e *Engine) Forget(session regie.ID) {
+	e.warmth.take(session)
+	if e.cfg.Cache != nil {
+		e.cfg.Cache.Forget(session)
+	}
+}
+
+func (r *run) warmKey(can provider.Capabilities) warmKey {
+	return warmKey{
+		provider: r.round.Provider, model: r.round.Model, pin: r.round.Pin, head: r.headKey(prompt.Reply(r.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
+		caches: r.caches(),
+	}
+}
+
+// keepWarm gives the thread back for the session's next round. One with a call of which nobody knows the outcome is not kept: a person may
+// find out (decision 5), which changes what is stored behind it.
+func (r *run) keepWarm() {
+	t := &r.thread
+	ended := r.round.Phase == regie.PhaseEnd
+	if t.conversation == nil || r.afford > 0 || t.tip.IsZero() || len(t.guard.unknown) > 0 || ended && r.automation() {
+		return
+	}
+	if ended {
+		t.guard.leave()
+	}
+	k := &warmThread{session: r.session.ID, thread: *t, since: time.Now(), bytes: t.bytes()}
+	k.key = r.warmKey(provider.Capabilities{ContextTokens: t.takes})
+	r.warmth.put(k)
+}
+
+// bytes is about what the thread takes in memory.
+func (t *thread) bytes() int {
+	const id, call, entry = 96, 800, 2048
+	_, size := t.conversation.Request()
+	return entry + size + t.guard.kept + call*len(t.guard.window) + id*(len(t.callIDs)+len(t.guard.seen))
+}
+
+// rewarm takes up the thread that the session's last round left, if it is still what a new one from the store would be: the same provider,
+// settings, levels, tools and dialect, and a log that goes on where this thread ends. It costs what is new since then. Any other one is dropped.
+func (r *run) rewarm(ctx context.Context, can provider.Capabilities) (bool, error) {
+	k := r.warmth.take(r.session.ID)
+	if k == nil || k.key != r.warmKey(can) {
+		return false, nil
+	}
+	stored, err := r.cfg.Store.Thread(ctx, r.session.ID, k.thread.tipSeq-1)
+	if err != nil {
+		return false, err
+	}
+	entries := prompt.Entries(stored.Messages, stored.Calls)
+	if len(entries) == 0 || entries[0].Message.ID != k.thread.tip {
+		return false, nil
+	}
+	for i := range entries[1:] {
+		if m := entries[i+1].Message; m.System != nil && (m.System.Compaction != nil || m.System.Type == regie.SystemUndone) {
+			return false, nil // another holder's: it changes what stands before it
+		}
+	}
+	r.thread = k.thread
+	t := &r.thread
+	t.told, t.most, t.refusals, t.compactions, t.gaveUp = regie.Hash{}, 0, 0, 0, false
+	for i := range entries[1:] {
+		e := &entries[i+1]
+		if r.open(e.Message) { // closeBatch adds it, and what stands behind it is not of the prompt
+			r.rememberIDs(e.Calls)
+			break
+		}
+		r.appendMessage(e.Message, e.Calls)
+	}
+	return true, nil
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// TestWarmth keeps threads within the bounds of their number, their bytes and their age: what was used least lately goes.
+func TestWarmth(t *testing.T) {
+	now := time.Now()
+	id := func(n int) regie.ID { return regie.ID{14: byte(n >> 8), 15: byte(n)} }
+	for name, c := range map[string]struct {
+		puts      int
+		bytes     int
+		step      time.Duration
+		want      int // how many of the latest are kept
+		wantBytes int
+	}{
+		"few":       {10, 1000, 0, 10, 10_000},
+		"many":      {maxWarm + 9, 10, 0, maxWarm, 10 * maxWarm},
+		"large":     {20, maxWarmBytes / 4, 0, 4, maxWarmBytes},
+		"too large": {3, maxWarmBytes + 1, 0, 0, 0},
+		"old":       {10, 1, maxWarmIdle / 3, 4, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w warmth
+			for n := range c.puts {
+				w.put(&warmThread{session: id(n), bytes: c.bytes, since: now.Add(time.Duration(n) * c.step)})
+			}
+			if w.order.Len() != c.want || len(w.at) != c.want || w.bytes != c.wantBytes {
+				t.Errorf("%d of %d are kept, %d bytes", w.order.Len(), c.puts, w.bytes)
+			}
+			for n := range c.puts {
+				if kept := w.take(id(n)) != nil; kept != (n >= c.puts-c.want) {
+					t.Errorf("the thread of session %d is kept: %v", n, kept)
+				}
+				if w.take(id(n)) != nil {
+					t.Errorf("the thread of session %d has two holders", n)
+				}
+			}
+			if w.bytes != 0 || len(w.at) != 0 {
+				t.Errorf("%d bytes are left of nothing", w.bytes)
+			}
+		})
+	}
+	var w warmth
+	w.put(&warmThread{session: id(1), bytes: 10, since: now})
+	w.put(&warmThread{session: id(1), bytes: 30, since: now})
+	if k := w.take(id(1)); w.bytes != 0 || k == nil || k.bytes != 30 {
+		t.Errorf("a thread that comes again stands beside itself: %+v, %d bytes", k, w.bytes)
+	}
+	e := &Engine{}
+	e.warmth.put(&warmThread{session: id(2), since: now})
+	if e.Forget(id(2)); e.warmth.take(id(2)) != nil {
+		t.Error("a removed session's thread is kept")
+	}
+}
+
+// TestSmaller: what becomes of a prompt that is over its budget never goes on for ever, and a summary that failed is not asked for again.
+func TestSmaller(t *testing.T) {
+	const few, some, many = 0, maxCompactions, 2 * maxCompactions
+	for _, c := range []struct {
+		compactions         int
+		gaveUp              bool
+		drops, cuts, beyond bool
+		want                smallerBy
+	}{
+		{few, false, false, true, false, summarise},
+		{few, false, true, true, true, dropOld},
+		{few, false, false, false, false, sendAll},
+		{few, false, false, false, true, leaveOut},
+		{few, true, false, true, false, sendAll},
+		{few, true, false, true, true, leaveOut},
+		{few, true, true, true, false, dropOld},
+		{some - 1, false, false, true, true, summarise},
+		{some, false, false, true, false, sendAll},
+		{some, false, false, true, true, leaveOut},
+		{some, false, true, false, true, dropOld},
+		{many - 1, false, false, true, true, leaveOut},
+		{many, false, true, true, false, sendAll},
+		{many, false, true, true, true, giveIn},
+		{many, true, false, false, true, giveIn},
+	} {
+		size := contextSize{compactions: c.compactions, gaveUp: c.gaveUp}
+		if got := size.smaller(c.drops, c.cuts, c.beyond); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

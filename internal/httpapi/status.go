@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/regie-run/regie"
+)
+
+// statuses is the one place that maps codes to HTTP. Every code of the root package stands here: which status a client gets is decided
+// when a code is made, not by who first meets it. A person's edit of a call can bring any tool's refusal to a client.
+var statuses = map[regie.Code]int{
+	// The request says something that cannot be meant.
+	regie.CodeBadID:        http.StatusBadRequest,
+	regie.CodeBadRequest:   http.StatusBadRequest,
+	regie.CodeBadPattern:   http.StatusBadRequest,
+	regie.CodeBadArguments: http.StatusBadRequest,
+	regie.CodePathInvalid:  http.StatusBadRequest,
+	regie.CodePathOutside:  http.StatusBadRequest,
+
+	// It is understood, and nothing here can do it.
+	regie.CodeNoModel:         http.StatusUnprocessableEntity,
+	regie.CodePriceUnknown:    http.StatusUnprocessableEntity,
+	regie.CodeOverBudget:      http.StatusPaymentRequired,
+	regie.CodeNotAFile:        http.StatusUnprocessableEntity,
+	regie.CodeTextNotFound:    http.StatusUnprocessableEntity,
+	regie.CodeTextAmbiguous:   http.StatusUnprocessableEntity,
+	regie.CodeNotADirectory:   http.StatusUnprocessableEntity,
+	regie.CodeSpecialFile:     http.StatusUnprocessableEntity,
+	regie.CodeReplayMismatch:  http.StatusUnprocessableEntity,
+	regie.CodeFileTooLarge:    http.StatusRequestEntityTooLarge,
+	regie.CodeContextTooLarge: http.StatusRequestEntityTooLarge,
+
+	// What it names is not here.
+	regie.CodeNotFound:     http.StatusNotFound,
+	regie.CodeFileNotFound: http.StatusNotFound,
+	regie.CodeUnknownTool:  http.StatusNotFound,
+	regie.CodeExpired:      http.StatusGone,
+
+	// Somebody, or the operating system, has said no.
+	regie.CodeForbidden:     http.StatusForbidden,
+	regie.CodeUserRejected:  http.StatusForbidden,
+	regie.CodePathProtected: http.StatusForbidden,
+	regie.CodeNoPermission:  http.StatusForbidden,
+	regie.CodeReadOnly:      http.StatusForbidden,
+
+	// The world is not as the request takes it to be: look again, then decide.
+	regie.CodeConflict:        http.StatusConflict,
+	regie.CodeRoundInProgress: http.StatusConflict,
+	regie.CodeStale:           http.StatusConflict,
+	regie.CodeStopRequested:   http.StatusConflict,
+	regie.CodeLocked:          http.StatusConflict,
+	regie.CodeFileExists:      http.StatusConflict,
+	regie.CodeFileChanged:     http.StatusConflict,
+	regie.CodeStalePreview:    http.StatusConflict,
+	regie.CodeUndoConflict:    http.StatusConflict,
+	regie.CodeToolChanged:     http.StatusConflict,
+	regie.CodeOutcomeUnknown:  http.StatusConflict,
+
+	// The same request may succeed later.
+	regie.CodeEngineGone:     http.StatusServiceUnavailable,
+	regie.CodeDatabaseLocked: http.StatusServiceUnavailable,
+	regie.CodeDatabaseDown:   http.StatusServiceUnavailable,
+	regie.CodeProviderBusy:   http.StatusServiceUnavailable,
+	regie.CodeServerDown:     http.StatusServiceUnavailable,
+	regie.CodeDiskFull:       http.StatusInsufficientStorage,
+
+	// A model or a tool's server, behind this one, has failed. Its key is not the client's, so it is no 401.
+	regie.CodeTruncatedStream:  http.StatusBadGateway,
+	regie.CodeBadReply:         http.StatusBadGateway,
+	regie.CodeEmptyReply:       http.StatusBadGateway,
+	regie.CodeReplyTooLarge:    http.StatusBadGateway,
+	regie.CodeProviderRejected: http.StatusBadGateway,
+	regie.CodeProviderAuth:     http.StatusBadGateway,
+	regie.CodeProviderQuota:    http.StatusBadGateway,
+	regie.CodeProviderOffline:  http.StatusBadGateway,
+	regie.CodeProviderBroken:   http.StatusBadGateway,
+	regie.CodeServerLost:       http.StatusBadGateway,
+	regie.CodeTimeout:          http.StatusGatewayTimeout,
+
+	// This program, or its store, has failed.
+	regie.CodeCorrupt:        http.StatusInternalServerError,
+	regie.CodeNewerSchema:    http.StatusInternalServerError,
+	regie.CodeChainBroken:    http.StatusInternalServerError,
+	regie.CodePromptMismatch: http.StatusInternalServerError,
+	regie.CodeToolError:      http.StatusInternalServerError,
+	regie.CodeInternal:       http.StatusInternalServerError,
+}
+
+// status returns the HTTP status of a code; one that is none of the root package's is a bug of ours.
+func status(code regie.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}

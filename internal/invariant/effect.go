@@ -1,0 +1,44 @@
+package invariant
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// AtEffect asserts, at the moment of an effect and through a connection of its own, that its intent is committed (invariant 2), and that a
+// person who was asked about it allowed exactly these arguments (invariant 3). It says nothing where ctx ends meanwhile.
+func AtEffect(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
+	var state string
+	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
+	switch {
+	case ctx.Err() != nil: // who brought it about died while we looked
+	case err != nil:
+		fail("an effect of %s without a stored call %s: %v", e.Name, e.Key, err)
+	case state == "UNKNOWN": // it was STARTED, and cut by a stop while it was on its way here
+	case state != "STARTED":
+		fail("an effect of %s while its call is %s, not STARTED (invariant 2)", e.Name, state)
+	default:
+		atAllowed(ctx, db, e, fail)
+	}
+}
+
+// atAllowed compares an effect with the stored answer to the latest question about its call.
+func atAllowed(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
+	var answer sql.NullString
+	var arguments string
+	err := db.QueryRowContext(ctx, `SELECT v.answer, coalesce(v.edited, v.arguments) FROM reviews v JOIN approvals a ON a.id = v.approval_id
+		WHERE v.call_id = ? ORDER BY a.created_at DESC, a.id DESC LIMIT 1`, e.Key).Scan(&answer, &arguments)
+	var args named
+	switch {
+	case ctx.Err() != nil, errors.Is(err, sql.ErrNoRows):
+	case err != nil, json.Unmarshal([]byte(arguments), &args) != nil:
+		fail("what was asked about %s cannot be read: %v", e.Name, err)
+	case !strings.HasPrefix(answer.String, "allow"):
+		fail("an effect of %s, of which the person said %q (invariant 3)", e.Name, answer.String)
+	case args.Name != e.Name:
+		fail("an effect of %s where %s was allowed (invariant 3)", e.Name, args.Name)
+	}
+}

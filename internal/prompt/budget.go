@@ -1,0 +1,147 @@
+package prompt
+
+import (
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// Gauge estimates prompts in tokens (spec 3.4): by bytes ÷ 4, and once a provider has counted one, by what it counted for that and by
+// its tokens a byte for what is new since. What cannot be true (spec 12.4) is not learned. The zero Gauge is ready.
+type Gauge struct{ tokens, bytes, rate float64 }
+
+const (
+	usualRate = 1.0 / 4  // tokens a byte
+	leastRate = 1.0 / 16 // less than any tokenizer makes of any text
+	mostRate  = 1.0
+)
+
+// Learn takes what a provider counted for a request of a size in bytes.
+func (g *Gauge) Learn(usage regie.Usage, bytes int) {
+	rate := float64(usage.Input) / float64(max(1, bytes))
+	if !usage.Estimated && rate >= leastRate && rate <= mostRate {
+		g.tokens, g.bytes, g.rate = float64(usage.Input), float64(bytes), rate
+	}
+}
+
+// Tokens estimates a request of a size in bytes.
+func (g *Gauge) Tokens(bytes int) int {
+	if g.rate == 0 {
+		return int(float64(bytes)*usualRate + 0.5)
+	}
+	return int(max(0, g.tokens+(float64(bytes)-g.bytes)*g.rate) + 0.5)
+}
+
+// unseen is how many tokens a provider may add to a request that has few: its own words about tools.
+const unseen = 4096
+
+// Counted is what a model call is taken to have used, so that a limit on tokens holds whatever is claimed (spec 3.2): what its provider
+// says, where that can be true of a request and a reply of so many bytes, else an estimate. A reply may have more tokens than bytes that
+// can be seen, for what was thought, but not more than most.
+func (g *Gauge) Counted(claimed regie.Usage, request, reply, most int) regie.Usage {
+	if claimed.Input < int64(float64(request)*leastRate) || claimed.Input > int64(float64(request)*mostRate)+unseen {
+		claimed = regie.Usage{Input: int64(g.Tokens(request)), Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
+	}
+	if claimed.Output < int64(float64(reply)*leastRate) || claimed.Output > int64(reply+2*most) {
+		claimed.Output, claimed.Reasoning, claimed.Estimated = int64(float64(reply)*usualRate+0.5), 0, true
+	}
+	return claimed
+}
+
+// Part estimates a part of a request.
+func (g *Gauge) Part(bytes int) int {
+	rate := g.rate
+	if rate == 0 {
+		rate = usualRate
+	}
+	return int(float64(bytes)*rate + 0.5)
+}
+
+// Size is about how many bytes turns take in a request, whoever the provider is.
+func Size(turns []provider.Turn) int {
+	const frame = 40 // the keys around a turn, a part, a result
+	size := 0
+	for i := range turns {
+		size += frame
+		for j := range turns[i].Parts {
+			p := &turns[i].Parts[j]
+			if p.Type == regie.PartThinking { // few vendors want it back
+				continue
+			}
+			size += len(p.Text)
+			if p.Call != nil {
+				size += frame + len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Arguments)
+			}
+		}
+		for j := range turns[i].Results {
+			size += frame + len(turns[i].Results[j].CallID) + len(turns[i].Results[j].Content)
+		}
+	}
+	return size
+}
+
+// Room is how large a prompt may be, in tokens.
+type Room struct {
+	// Budget is what it should not pass.
+	Budget int
+	// Most is what it cannot pass: the model's window less the reply; 0 where nobody knows.
+	Most int
+	// Fixed is what of it is not the thread: levels and tools.
+	Fixed int
+	// Messages is how many messages of the thread it should not pass; 0 does not bound them.
+	Messages int
+}
+
+// DefaultBudget is the budget of an agent's prompt, in tokens (spec 3.4).
+func DefaultBudget(kind regie.SessionType) int {
+	if kind == regie.SessionSubagent {
+		return 15_000
+	}
+	return 80_000
+}
+
+// NewRoom returns the room for an agent's prompt: never above the model's window less the reply.
+func NewRoom(budget, window, reply, fixed, messages int) Room {
+	room := Room{Budget: budget, Fixed: fixed, Messages: messages}
+	if window > 0 {
+		room.Limit(window - Reply(reply, window))
+	}
+	return room
+}
+
+// Reply is how many tokens of a window are left to the reply.
+func Reply(wanted, window int) int {
+	if window > 0 {
+		return min(wanted, window/4)
+	}
+	return wanted
+}
+
+// Limit lowers what a prompt cannot pass.
+func (r *Room) Limit(most int) {
+	if r.Most == 0 || most < r.Most {
+		r.Most = most
+	}
+	r.Budget = min(r.Budget, r.Most)
+}
+
+// Thread is how many tokens the thread should not pass. What is fixed may be most of the budget, or more: then the thread still has a
+// quarter.
+func (r *Room) Thread() int { return max(r.Budget-r.Fixed, r.Budget/4) }
+
+// keep is how much of the thread stays as it is behind a summary; least is how much a summary must take away to be worth a model call.
+func (r *Room) keep() int  { return r.Thread() * 3 / 10 }
+func (r *Room) least() int { return r.Thread() / 10 }
+
+// worth is how much a summary must take away where the newest batch is most of the thread: else there would be one at each step.
+func (r *Room) worth() int { return r.Thread() / 4 }
+
+// crowded reports whether the newest batch, of some tokens, is most of the thread.
+func (r *Room) crowded(batch int) bool { return batch > r.Thread()/2 }
+
+// Over reports whether a prompt of some tokens, which shows some messages of the thread, is to be made smaller.
+func (r *Room) Over(tokens, messages int) bool {
+	return tokens-r.Fixed > r.Thread() || r.Beyond(tokens) || r.Messages > 0 && messages > r.Messages
+}
+
+// Beyond reports whether a prompt cannot be sent at all.
+func (r *Room) Beyond(tokens int) bool { return r.Most > 0 && tokens > r.Most }

@@ -1,0 +1,286 @@
+package prompt
+
+import (
+	"slices"
+
+	"github.com/regie-run/regie"
+)
+
+// Piece is a message that the model is shown, with its weight in tokens.
+type Piece struct {
+	Entry
+	Place  int // in the thread; -1 for the summary and the requests behind it
+	Tokens int
+	// Free is what dropping the result of each call would free; only of messages that bring results.
+	Free []int
+}
+
+// opens reports whether a thread may be cut before this piece: never between a reply and its results, nor between anything and the notice
+// that is about it.
+func (p *Piece) opens() bool { return p.Message.System == nil }
+
+// Pieces weighs what a window shows of a thread, so that all of it together has the given number of tokens. entries are those of
+// Window.Shown.
+func (v View) Pieces(w Window, entries []Entry, from, tokens int) []Piece {
+	var out []Piece
+	var sizes [][]int
+	total := 0
+	w.Shown(entries, from, func(e Entry, place int) {
+		size := Size(v.Show(e))
+		if size == 0 {
+			return
+		}
+		total += size
+		out, sizes = append(out, Piece{Entry: e, Place: place, Tokens: size}), append(sizes, v.droppable(e))
+	})
+	for i := range out {
+		out[i].Tokens = out[i].Tokens * tokens / max(1, total)
+		for _, bytes := range sizes[i] {
+			out[i].Free = append(out[i].Free, bytes*tokens/max(1, total))
+		}
+	}
+	return out
+}
+
+// droppable is how many bytes dropping the result of each call would free.
+func (v View) droppable(e Entry) []int {
+	if !e.bringsResults() {
+		return nil
+	}
+	free := make([]int, len(e.Calls))
+	for i := e.Dropped; i < len(e.Calls); i++ {
+		before := e.Calls[i]
+		if after, ok := v.without(before); ok {
+			free[i] = max(0, resultSize(&before)-resultSize(&after))
+		}
+	}
+	return free
+}
+
+// newest is where begins what is never hidden: what the model has not answered yet. That is the last reply of the newest round that made
+// calls, with all behind it, or what was said since its last answer, or all of the round.
+func newest(pieces []Piece) int {
+	first, last := head(pieces), len(pieces)-1
+	start := last
+	for i := last; i >= first; i-- {
+		m := pieces[i].Message
+		if m.RoundID != pieces[last].Message.RoundID {
+			break
+		}
+		if pieces[i].opens() {
+			start = i
+		}
+		if m.AI == nil && m.Sender != regie.SenderAI {
+			continue
+		}
+		if next := slices.IndexFunc(pieces[i+1:], func(p Piece) bool { return p.opens() }); next >= 0 && len(pieces[i].Calls) == 0 {
+			return i + 1 + next
+		}
+		return i
+	}
+	for start > first && !pieces[start].opens() { // a notice stays with what it is about
+		start--
+	}
+	return max(start, first)
+}
+
+// head is how many pieces stand before the thread itself: an earlier summary with its requests.
+func head(pieces []Piece) int {
+	n := slices.IndexFunc(pieces, func(p Piece) bool { return p.Place >= 0 })
+	if n < 0 {
+		return len(pieces)
+	}
+	return n
+}
+
+func weigh(pieces []Piece) int {
+	sum := 0
+	for i := range pieces {
+		sum += pieces[i].Tokens
+	}
+	return sum
+}
+
+// Heaviest is the message that takes the most of what is never hidden.
+func Heaviest(pieces []Piece) *regie.Message {
+	most := newest(pieces)
+	for i := most + 1; i < len(pieces); i++ {
+		if pieces[i].Tokens > pieces[most].Tokens {
+			most = i
+		}
+	}
+	return pieces[most].Message
+}
+
+// Cut says where to cut a thread that is over its budget: how many pieces a summary is to stand for. The others stay, as many as are
+// worth keeping. bound is how many tokens the summarised pieces may have, because the model must read them; 0 does not bound them. It
+// returns 0 where there is nothing that is worth a summary: what the prompt is full of is then too new, or is fixed.
+func Cut(pieces []Piece, room Room, bound int) int {
+	first, last := head(pieces), newest(pieces)
+	cut, before, all := 0, weigh(pieces[:min(first+1, len(pieces))]), weigh(pieces)
+	for i := first + 1; i <= last && (bound == 0 || before <= bound); i++ {
+		if pieces[i].opens() {
+			cut = i
+			if all-before <= room.keep() && (room.Messages == 0 || len(pieces)-i <= room.Messages/2) {
+				break
+			}
+		}
+		before += pieces[i].Tokens
+	}
+	least := room.least()
+	if room.crowded(weigh(pieces[last:])) {
+		least = room.worth()
+	}
+	if cut == 0 || weigh(pieces[first:cut]) < least && (room.Messages == 0 || len(pieces)-first <= room.Messages) {
+		return 0
+	}
+	return cut
+}
+
+// Compact returns the compaction that hides the pieces before a cut. What the person asked in the round is kept word for word where it
+// is not too long, and at least the newest request is.
+func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regie.Compaction {
+	c := &regie.Compaction{Hidden: pieces[cut].Place}
+	asked := slices.Clone(w.Requests)
+	for i := range pieces[:cut] {
+		if p := &pieces[i]; p.Place >= 0 && p.Message.Sender == regie.SenderUser {
+			asked = append(asked, Request{p.Place, p.Message})
+		}
+	}
+	if len(asked) == 0 {
+		return c
+	}
+	still := slices.ContainsFunc(pieces[cut:], func(p Piece) bool { return p.Message.Sender == regie.SenderUser })
+	left := room.Thread() / 4
+	for i, r := range slices.Backward(asked) {
+		size := len(said(r.Message))/4 + 1
+		last := i == len(asked)-1 && !still
+		if last || r.Message.RoundID == round && size <= left {
+			c.Requests = append(c.Requests, r.Place+1)
+			left -= size
+		}
+	}
+	slices.Reverse(c.Requests)
+	return c
+}
+
+// said is what a person wrote.
+func said(m *regie.Message) string { return m.LinearText() }
+
+// Drop says which results to leave out so that some tokens become free: the oldest first, of the pieces before the last one. It writes
+// the place into c and returns how many it frees.
+func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
+	for i := range pieces {
+		p := &pieces[i]
+		if p.Place < 0 || p.Free == nil {
+			continue
+		}
+		for n := range p.Free {
+			if freed >= need {
+				return freed
+			}
+			if p.Free[n] > 0 {
+				freed += p.Free[n]
+				if c.Dropped, c.DroppedCalls = p.Place-1, n+1; p.Message.Enriching() { // its calls stand in no message before it
+					c.Dropped = p.Place
+				}
+			}
+		}
+	}
+	return freed
+}
+
+// Crowded returns the compaction of a thread most of which is the newest batch, and what it leaves, or nil where that does not help. A
+// summary would leave as little room as there was, and the next batch would want another one: so the results before the batch are dropped,
+// which can be read again and cost no model call, until what is left without them is worth a summary. Of a batch that is more than the
+// thread's share by itself the first results are dropped too, but never all: the model would ask for them for ever.
+func Crowded(pieces []Piece, room Room) (c *regie.Compaction, left int) {
+	first, last := head(pieces), newest(pieces)
+	if !room.crowded(weigh(pieces[last:])) || room.Messages > 0 && len(pieces)-first > room.Messages {
+		return nil, 0
+	}
+	c = &regie.Compaction{}
+	left = weigh(pieces)
+	freed := Drop(pieces[:last], left, c)
+	if weigh(pieces[first:last])-freed > room.worth() {
+		return nil, 0
+	}
+	left -= freed
+	most := room.Thread() + room.worth() // better a little over the budget than a model that asks for the same once more
+	if room.Most > 0 {
+		most = min(most, room.Most-room.Fixed)
+	}
+	if left > most {
+		left -= Drop(butLast(pieces[last:]), left-most, c)
+	}
+	if c.Dropped == 0 && c.DroppedCalls == 0 {
+		return nil, 0
+	}
+	return c, left
+}
+
+// butLast are pieces of which the last result cannot be dropped.
+func butLast(pieces []Piece) []Piece {
+	out := slices.Clone(pieces)
+	for i, p := range slices.Backward(out) {
+		for n, free := range slices.Backward(p.Free) {
+			if free > 0 {
+				out[i].Free = p.Free[:n]
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// WithoutModel returns the compaction of a thread of which no summary could be made, and what it leaves: first the oldest results are
+// dropped; where that does not free enough, the oldest messages are hidden behind a list of what was asked and done, and where even the
+// newest batch is too much for the window, results of it are dropped too. It returns nil where nothing can be left out.
+func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID, forced bool) (c *regie.Compaction, cut, left int) {
+	total, target := weigh(pieces), room.Thread()*6/10
+	if room.Most > 0 {
+		target = min(target, room.Most-room.Fixed)
+	}
+	last := newest(pieces)
+	c = &regie.Compaction{}
+	if freed := Drop(pieces[:last], total-target, c); freed > 0 && total-freed <= target && (room.Messages == 0 || len(pieces) <= room.Messages) {
+		return c, 0, total - freed
+	}
+	c = &regie.Compaction{}
+	if last > head(pieces) {
+		cut = last
+		stays := weigh(pieces[last:]) + digestTokens(room)
+		for i := last - 1; i > head(pieces); i-- { // no more than has to be
+			if stays += pieces[i].Tokens; stays > target || room.Messages > 0 && len(pieces)-i > room.Messages/2 {
+				break
+			}
+			if pieces[i].opens() {
+				cut = i
+			}
+		}
+		c = Compact(pieces, cut, w, round, room)
+		total = weigh(pieces[cut:]) + digestTokens(room)
+		for _, n := range c.Requests {
+			total += requestTokens(pieces, n-1)
+		}
+		if all := weigh(pieces); total >= all { // a list can be longer than what it stands for
+			c, cut, total = &regie.Compaction{}, 0, all
+		}
+	}
+	if forced && room.Most > 0 && total > room.Most-room.Fixed {
+		total -= Drop(pieces[cut:], total-(room.Most-room.Fixed), c)
+	}
+	if c.Hidden == 0 && c.Dropped == 0 && c.DroppedCalls == 0 {
+		return nil, 0, total
+	}
+	return c, cut, total
+}
+
+func requestTokens(pieces []Piece, place int) int {
+	for i := range pieces {
+		if pieces[i].Place == place {
+			return pieces[i].Tokens
+		}
+	}
+	return 0
+}

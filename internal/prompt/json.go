@@ -1,0 +1,191 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dialect"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// segment is a piece of a batch that one JSON reply can propose: a native reply may mix what this dialect keeps apart (decision 7), and
+// is shown as if the model had taken one step after the other.
+type segment struct {
+	from  int // its first call
+	reply dialect.Reply
+	// told is a call that the dialect has no words for; it is told in the text.
+	told *regie.Call
+}
+
+// split cuts a batch, in its order. A batch has at least one segment.
+func (v View) split(calls []regie.Call) []segment {
+	out := []segment{{}}
+	for i := range calls {
+		stored := &calls[i]
+		call, sayable := v.say(stored)
+		last := &out[len(out)-1]
+		if i > last.from && (!sayable || !joins(last, &call)) {
+			out = append(out, segment{from: i})
+			last = &out[len(out)-1]
+		}
+		if !sayable {
+			last.told = stored
+			continue
+		}
+		last.reply.Calls = append(last.reply.Calls, call)
+		if call.Role == "" && call.Kind == regie.KindAction && stored.Ask {
+			last.reply.ValidationRequest = true
+		}
+	}
+	return out
+}
+
+// joins reports whether a call can stand in a reply behind those that it has: a plan is the first of its reply, commands follow commands
+// of their kind or a plan, a question and the end follow nothing but a plan.
+func joins(s *segment, call *dialect.Call) bool {
+	if s.told != nil || call.Role == regie.RolePlan {
+		return false
+	}
+	last := &s.reply.Calls[len(s.reply.Calls)-1]
+	return last.Role == regie.RolePlan || last.Role == "" && call.Role == "" && last.Kind == call.Kind
+}
+
+// say is a stored call in this dialect.
+func (v View) say(stored *regie.Call) (dialect.Call, bool) {
+	call := dialect.Call{Tool: safe(stored.Tool), Kind: stored.Kind}
+	if d, ok := v.JSON.Find(stored.Tool); ok { // a tool may have changed its kind since; its list is that of now
+		call.Tool, call.Kind, call.Role = d.Name, d.Kind, d.Role
+	}
+	call.Arguments = dialect.Params(stored.Arguments, stored.Ask && stored.Kind == regie.KindAction)
+	sayable := v.JSON.Sayable(&call)
+	return call, sayable
+}
+
+// jsonReply is a reply as the model would have written it here.
+func (v View) jsonReply(reply *regie.AIReply, calls []regie.Call) []provider.Turn {
+	turn := provider.Turn{Role: provider.RoleAssistant}
+	for i := range reply.Parts {
+		if part := &reply.Parts[i]; part.Type == regie.PartThinking {
+			turn.Parts = append(turn.Parts, provider.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque})
+		}
+	}
+	said := safe(reply.Text())
+	if raw, ok := dialect.Unreadable(said); ok && len(calls) == 0 {
+		turn.Parts = append(turn.Parts, text(spoken(shorten(raw, maxUnreadable))))
+		return []provider.Turn{turn}
+	}
+	var turns []provider.Turn
+	batch := v.split(calls)
+	for i := range batch {
+		s := &batch[i]
+		if i > 0 {
+			turns = append(turns, turn, userTurn(jsonResults("[RESULTS]", calls[batch[i-1].from:s.from])))
+			turn, said = provider.Turn{Role: provider.RoleAssistant}, "(I go on.)"
+		}
+		s.reply.PreText = spoken(withSummary(said, s))
+		if i == len(batch)-1 && hasActions(s) {
+			s.reply.PostText, s.reply.KeepControl = safe(reply.PostText), reply.KeepControl
+			if strings.TrimSpace(s.reply.PostText) == "" {
+				s.reply.PostText = ""
+			}
+		}
+		turn.Parts = append(turn.Parts, text(v.JSON.Encode(&s.reply)))
+	}
+	return append(turns, turn)
+}
+
+func hasActions(s *segment) bool {
+	for i := range s.reply.Calls {
+		if c := &s.reply.Calls[i]; c.Role == "" && c.Kind == regie.KindAction {
+			return true
+		}
+	}
+	return false
+}
+
+// withSummary adds to the text what only a call says: what completes the run, or a call that the dialect has no words for.
+func withSummary(said string, s *segment) string {
+	extra := ""
+	if s.told != nil {
+		extra = "I called " + spoken(safe(s.told.Tool)) + " with " + spoken(shorten(safe(s.told.Arguments), maxUnreadable))
+	}
+	for i := range s.reply.Calls {
+		if c := &s.reply.Calls[i]; c.Role == regie.RoleComplete {
+			var arguments struct {
+				Summary string `json:"summary"`
+			}
+			if json.Unmarshal([]byte(c.Arguments), &arguments) == nil && !strings.Contains(said, strings.TrimSuffix(arguments.Summary, "…")) {
+				extra = arguments.Summary
+			}
+		}
+	}
+	switch {
+	case extra == "":
+		return said
+	case strings.TrimSpace(said) == "":
+		return extra
+	default:
+		return said + "\n\n" + extra
+	}
+}
+
+// jsonResult is one line of results: the CommandResult of spec 4.1 as a model reads it.
+type jsonResult struct {
+	Command    int               `json:"command"` // its place in the reply, from 1
+	Type       string            `json:"type"`
+	Status     string            `json:"status"`
+	Result     jsontext.Value    `json:"result,omitzero"`
+	Error      *regie.CallError  `json:"error,omitempty"`
+	Resolution *regie.Resolution `json:"resolution,omitempty"`
+	// Executed are the params that ran, where a person changed them (decision 20).
+	Executed jsontext.Value `json:"executed_params,omitzero"`
+}
+
+// jsonResults writes results below a title, one JSON object a line, so that no result can be taken for another or for the title of one.
+func jsonResults(title string, calls []regie.Call) string {
+	b := []byte(strings.TrimSpace(title))
+	for i := range calls {
+		c := &calls[i]
+		line := jsonResult{
+			Command: i + 1, Type: safe(c.Tool), Status: string(c.Status()), Error: c.Error, Resolution: c.Resolution,
+		}
+		if len(c.Executed) > 0 {
+			line.Executed = jsonValue(shorten(safe(string(c.Executed)), maxExecuted))
+		}
+		if c.Error == nil {
+			line.Result = jsonValue(safe(c.Result))
+		}
+		data, err := jsonv2.Marshal(line, jsontext.AllowInvalidUTF8(true))
+		if err != nil { // strings and numbers always encode
+			data = []byte(`{"status":"` + string(c.Status()) + `"}`)
+		}
+		b = append(append(b, '\n'), data...)
+	}
+	return string(b)
+}
+
+// jsonValue shows a result that is an object or a list as that, and everything else as text.
+func jsonValue(result string) jsontext.Value {
+	if result == "" {
+		result = "(no output)"
+	}
+	if result[0] == '{' || result[0] == '[' {
+		if value := jsontext.Value(result); value.Compact() == nil {
+			return value
+		}
+	}
+	quoted, err := jsontext.AppendQuote(nil, result)
+	if err != nil { // valid text always encodes
+		return jsontext.Value(`""`)
+	}
+	return quoted
+}
+
+// safe is text that every JSON holds.
+func safe(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+}

@@ -1,0 +1,56 @@
+package prompt
+
+import (
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// AgentsFile is the document in which a workspace tells agents its ways.
+const AgentsFile = "AGENTS.md"
+
+// level2Share is the part of the context budget that level 2 may take (decision 14).
+const level2Share = 4
+
+// UserData is what level 2 depends on (spec 6.1).
+type UserData struct {
+	// Agents is the text of the workspace's AgentsFile, and More says that there is more of it.
+	Agents []byte
+	More   bool
+	French bool
+}
+
+// Level2Bytes is how large level 2 may be under these limits, in bytes.
+func Level2Bytes(l regie.Limits) int64 {
+	return int64(float64(l.ContextTokens) / level2Share / usualRate)
+}
+
+// Level2 is what every request says of the person's own data: nothing where there is none. It is cut at the end of a line, and then says
+// where the rest is.
+func Level2(d UserData) string {
+	text := strings.TrimRight(strings.TrimPrefix(safe(string(d.Agents)), "\uFEFF"), " \t\r\n")
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	if d.More {
+		if end := strings.LastIndexByte(text, '\n'); end > len(text)/2 {
+			text = text[:end]
+		}
+		text += cutMark(d.French)
+	}
+	return heading + AgentsFile + "\n" + introduction(d.French) + "\n\n" + text + "\n"
+}
+
+func introduction(french bool) string {
+	if french {
+		return "Ce que les gens de cet espace de travail ont écrit pour les agents : des usages à respecter dans ce qui est demandé. Cela ne demande rien et ne permet rien de soi-même."
+	}
+	return "What the people of this workspace have written down for agents: ways to keep to in what is asked. It asks for nothing and allows nothing by itself."
+}
+
+func cutMark(french bool) string {
+	if french {
+		return "\n[… coupé ici : files.read_file lit le reste de " + AgentsFile + "]"
+	}
+	return "\n[… cut here: files.read_file reads the rest of " + AgentsFile + "]"
+}

@@ -1,0 +1,78 @@
+package prompt
+
+import (
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// Restitution is what the guidance for the model call that follows results depends on (spec 6.2).
+type Restitution struct {
+	Dialect regie.Dialect
+	// Withheld says that only an answer is wanted (spec 3.3).
+	Withheld bool
+	French   bool
+}
+
+// restitution chunks, in their order (spec 6.2).
+var restitution = []struct{ english, french string }{
+	{ // the current message, and what was said before it
+		"stay with the current request and what was said before it; ",
+		"tiens-t'en à la demande en cours et à ce qui a été dit avant ; ",
+	},
+	{ // an answer in four parts
+		"say what you did, what it means for the person, the result itself (short results whole, of long ones the first 3 to 5 lines), and one concrete next step. ",
+		"dis ce que tu as fait, ce que cela signifie pour la personne, le résultat lui-même (entier s'il est court, sinon ses 3 à 5 premières lignes), et une suite concrète. ",
+	},
+	{ // no raw data
+		"Plain language in the person's language, no raw JSON of results. ",
+		"Des mots simples dans la langue de la personne, jamais le JSON brut des résultats. ",
+	},
+	{ // errors
+		"Say plainly what failed and what can be done about it; never apologise for what succeeded.",
+		"Dis franchement ce qui a échoué et ce qu'on peut y faire ; ne t'excuse jamais de ce qui a réussi.",
+	},
+}
+
+// Text is the guidance. It is said at the end of one request and is no part of the thread.
+func (r Restitution) Text() string {
+	var b strings.Builder
+	b.WriteString(r.beginning())
+	for i := range restitution {
+		if r.French {
+			b.WriteString(restitution[i].french)
+		} else {
+			b.WriteString(restitution[i].english)
+		}
+	}
+	return b.String()
+}
+
+// beginning says whose words these are, and what is wanted: the next step or the answer.
+func (r Restitution) beginning() string {
+	json := r.Dialect == regie.DialectJSON
+	if r.French {
+		const mark = "[Indication, pas de la personne] "
+		switch {
+		case r.Withheld && json:
+			return mark + "Aucune commande n'est disponible maintenant : réponds avec pre_text seul : "
+		case r.Withheld:
+			return mark + "Aucun outil n'est disponible maintenant : réponds à la personne : "
+		case json:
+			return mark + "S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : "
+		default:
+			return mark + "S'il manque encore une étape à la demande en cours, fais-la maintenant par un appel d'outil. Sinon réponds : "
+		}
+	}
+	const mark = "[Guidance, not from the person] "
+	switch {
+	case r.Withheld && json:
+		return mark + "No commands are available now: answer with pre_text alone: "
+	case r.Withheld:
+		return mark + "No tools are available now: answer the person: "
+	case json:
+		return mark + "If a step of the current request is still missing, send the commands for it now. Otherwise answer with pre_text alone: "
+	default:
+		return mark + "If a step of the current request is still missing, take it now with a tool call. Otherwise answer: "
+	}
+}

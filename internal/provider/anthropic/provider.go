@@ -1,0 +1,259 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/sse"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// DefaultAddress is the vendor's own server.
+const DefaultAddress = "https://api.anthropic.com"
+
+// version is the version of the API that this codec speaks.
+const version = "2023-06-01"
+
+// Config is a configured server.
+type Config struct {
+	Name    string // the name in the configuration
+	BaseURL string // such as https://api.anthropic.com, with or without /v1; empty for it
+	APIKey  string // empty for servers without keys
+	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
+	Idle time.Duration
+	// ThinkingBudget asks models up to 4.6 to think, with so many tokens; later ones decide by themselves and refuse a budget.
+	ThinkingBudget int
+}
+
+// Provider is a server of the Messages API.
+type Provider struct {
+	cfg    Config
+	server *wire.Server
+}
+
+// New returns a provider. It returns CodeBadRequest for an address that is none.
+func New(cfg Config) (*Provider, error) {
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultAddress
+	}
+	header := http.Header{}
+	header.Set("Anthropic-Version", version)
+	if cfg.APIKey != "" {
+		header.Set("X-Api-Key", cfg.APIKey)
+	}
+	server, err := wire.New(wire.Config{
+		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"), Example: DefaultAddress, API: "Messages", Header: header,
+		Idle: cfg.Idle, Judge: judge, NotRunning: "start the model server there, or set its address",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{cfg: cfg, server: server}, nil
+}
+
+// judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an event (spec 12.6, trap 7).
+func judge(e *provider.Error, kind, said string) {
+	switch {
+	case kind == "billing_error", strings.Contains(strings.ToLower(said), "credit balance is too low"):
+		e.Code, e.Retryable = regie.CodeProviderQuota, false
+	case e.Status != 0: // the status says the rest
+	case kind == "authentication_error", kind == "permission_error":
+		e.Code, e.Retryable = regie.CodeProviderAuth, false
+	case kind == "invalid_request_error", kind == "not_found_error", kind == "request_too_large":
+		e.Code, e.Retryable = regie.CodeProviderRejected, false
+	}
+}
+
+// Name implements provider.Provider.
+func (p *Provider) Name() string { return p.cfg.Name }
+
+// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+func (p *Provider) Capabilities(model string) provider.Capabilities {
+	return provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0, Local: p.server.Local()}
+}
+
+// Models implements provider.Lister.
+func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
+	var answer struct {
+		Data []struct {
+			ID           string `json:"id"`
+			MaxInput     int    `json:"max_input_tokens"`
+			MaxTokens    int    `json:"max_tokens"`
+			Capabilities *struct {
+				Thinking struct {
+					Supported bool `json:"supported"`
+				} `json:"thinking"`
+			} `json:"capabilities"`
+		} `json:"data"`
+	}
+	if err := p.server.Get(ctx, "/v1/models?limit=1000", &answer); err != nil {
+		return nil, err
+	}
+	models := make([]provider.Model, 0, len(answer.Data))
+	for _, m := range answer.Data {
+		model := provider.Model{Name: wire.Safe(m.ID), Capabilities: p.Capabilities(m.ID)}
+		model.ContextTokens, model.MaxOutput = m.MaxInput, m.MaxTokens
+		if m.Capabilities != nil {
+			model.Thinking = m.Capabilities.Thinking.Supported
+		}
+		models = append(models, model)
+	}
+	return models, nil
+}
+
+// thinks says that a model thinks unless it is told not to, and wants its thinking back: all from generation 5 on. A name without a number
+// is taken for a new one: thinking that came with a signature is then replayed, and a model that has none is not harmed.
+func (p *Provider) thinks(model string) bool {
+	major, _, known := generation(model)
+	return !known || major >= 5
+}
+
+// generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001, claude-3-7-sonnet-20250219.
+func generation(model string) (major, minor int, known bool) {
+	numbers := []int{}
+	for _, word := range strings.FieldsFunc(model, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' || r == '/' }) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			if len(numbers) > 0 {
+				break
+			}
+			continue
+		}
+		if n < 100 { // what is longer is a date
+			numbers = append(numbers, n)
+		}
+	}
+	switch len(numbers) {
+	case 0:
+		return 0, 0, false
+	case 1:
+		return numbers[0], 0, true
+	default:
+		return numbers[0], numbers[1], true
+	}
+}
+
+// Open implements provider.Provider.
+func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
+	request, err := NewRequest(head, p.options(head))
+	if err != nil {
+		return nil, err
+	}
+	return &conversation{provider: p, request: request}, nil
+}
+
+// options are how a model is asked to think (platform.claude.com, effort and adaptive thinking). From generation 5 on it thinks by itself, and
+// 4.6 to 4.9 do so when they are asked (adaptive); both take an effort. Older ones take a budget of tokens and no effort.
+func (p *Provider) options(head provider.Head) Options {
+	options := Options{Thinks: p.thinks(head.Model)}
+	major, minor, known := generation(head.Model)
+	adaptive := !known || major >= 5 || major == 4 && minor >= 6
+	switch effort := head.ReasoningEffort; {
+	case effort == "":
+		if !options.Thinks && p.cfg.ThinkingBudget >= minThinking && p.cfg.ThinkingBudget < head.MaxOutput {
+			options.ThinkingBudget = p.cfg.ThinkingBudget
+		}
+	case effort == "none" && options.Thinks:
+		options.Thinks, options.Thinking = false, "disabled"
+	case effort == "none": // they do not unless they are asked
+	case adaptive:
+		if !options.Thinks {
+			options.Thinks, options.Thinking = true, "adaptive"
+		}
+		options.Effort = effortOf(effort, head.Model, major, minor, known)
+	default:
+		options.ThinkingBudget = budgetOf(effort, head.MaxOutput)
+	}
+	return options
+}
+
+// effortOf is the nearest effort that a model has: minimal is none of them, xhigh came with 4.7, and of 4.6 only Opus has max.
+func effortOf(effort, model string, major, minor int, known bool) string {
+	first := known && major == 4 && minor == 6
+	switch {
+	case effort == "minimal":
+		return "low"
+	case first && effort == "xhigh", first && effort == "max" && !strings.Contains(model, "opus"):
+		return "high"
+	default:
+		return effort
+	}
+}
+
+// budgetOf is how many tokens of a reply an effort leaves to thinking, where the model wants a number; 0 where the reply is too short for any.
+func budgetOf(effort string, output int) int {
+	share := map[string]int{"minimal": 8, "low": 4, "medium": 2}[effort] // a half, and for more than that three quarters
+	budget := output * 3 / 4
+	if share > 0 {
+		budget = output / share
+	}
+	if budget = max(budget, minThinking); budget >= output {
+		return 0
+	}
+	return budget
+}
+
+type conversation struct {
+	provider *Provider
+	request  *Request
+}
+
+// Append implements provider.Conversation.
+func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
+
+// EndWith implements provider.Conversation.
+func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
+
+// Request implements provider.Conversation.
+func (c *conversation) Request() (regie.Hash, int) { return c.request.sum() }
+
+// Body implements provider.Shower.
+func (c *conversation) Body() []byte { return c.request.Body() }
+
+// Marks implements provider.Marker.
+func (c *conversation) Marks() provider.Marks { return c.request.Marks() }
+
+// Send implements provider.Conversation.
+func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer c.provider.server.Hide(&err)
+	stream, err := c.provider.server.Post(ctx, "/v1/messages", c.request.send, "text/event-stream")
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	collected := newCollector(c.provider.server, sink)
+	events := sse.NewReader(stream, wire.MaxEvent)
+	defer events.Release()
+	for !collected.stopped {
+		event, err := events.Next()
+		if err == nil {
+			err = collected.add(event.Data)
+		} else {
+			err = stream.Failed(err)
+		}
+		if err != nil {
+			return nil, collected.Failed(err)
+		}
+		collected.Touch(stream)
+	}
+	return collected.whole()
+}
+
+// whole returns the reply of a stream that has ended in good order.
+func (c *collector) whole() (*provider.Reply, error) {
+	if c.Finish == "refusal" { // what came before is no answer, and to ask again changes nothing
+		return nil, c.Failed(&provider.Error{Code: regie.CodeProviderRejected, Message: "the model declined to answer" + c.refusal})
+	}
+	reply, err := c.Reply()
+	var failed *provider.Error
+	if errors.As(err, &failed) && failed.Code == regie.CodeEmptyReply && c.Cut {
+		failed.Message = "the model thought until its reply reached the limit of its length, and answered nothing"
+	}
+	return reply, err
+}

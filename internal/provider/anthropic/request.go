@@ -1,0 +1,423 @@
+package anthropic
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Name is the provider's name in thinking parts: they are replayed only here.
+const Name = "anthropic"
+
+// Options are what a request has beside its head.
+type Options struct {
+	// ThinkingBudget enables thinking with so many tokens, from 1,024 on and below Head.MaxOutput; 0 leaves it off.
+	ThinkingBudget int
+	// Thinks says that the model thinks without being asked: nothing is asked for, and what it thought goes back to it.
+	Thinks bool
+	// Thinking is what the request says of thinking where it sets no budget: adaptive, disabled, or empty for nothing.
+	Thinking string
+	// Effort is how much the model is to spend on the whole reply: low, medium, high, xhigh or max; empty leaves it to the vendor.
+	Effort string
+	// NoMarks leaves the cache marks out.
+	NoMarks bool
+}
+
+// Request is a request body that grows turn by turn: each turn's blocks are encoded once, and messages of one side are merged by leaving
+// the last one open (spec 6.3). Cache marks are spliced in when the body is asked for and never stored (decision 31). It is used by one
+// goroutine.
+//
+// Thinking parts carry in Opaque what came with the text: {"signature": …}, or {"data": …} for a redacted block.
+type Request struct {
+	head     []byte // up to the first message
+	messages wire.Text
+	open     string // the role of the last message, whose content is not closed
+	mark     int    // where a cache mark goes in messages: behind the last block's last member; 0 where there is none
+	previous int    // the same for the last message of the user before the newest reply: where the request before this one ended
+	blocks   int    // how many blocks came since
+	turns    int    // how many turns there are
+	// The turns that mark and previous are in.
+	markTurn, previousTurn int
+	levels                 [2]bool // which levels there are
+	options                Options
+	tools                  bool
+	parallel               bool
+	ends                   provider.Tail
+	budget                 int            // where the thinking is asked for in head
+	thought                bool           // the last block is thinking
+	loop                   bool           // the newest message of a person has no reply yet
+	foreign                bool           // the first reply to it has calls and no thinking of the API's own: then none may be asked for
+	digests                [2]wire.Digest // of what comes before the first mark, without thinking and with it
+}
+
+// minThinking is the least that the API takes, in tokens.
+const minThinking = 1024
+
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// filler stands where the API wants the other side to have spoken and it has not.
+const filler = "(go on)"
+
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+func NewRequest(head provider.Head, options Options) (*Request, error) {
+	switch {
+	case head.Model == "":
+		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for Anthropic")
+	case head.MaxOutput <= 0:
+		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	case options.ThinkingBudget != 0 && (options.ThinkingBudget < minThinking || options.ThinkingBudget >= head.MaxOutput):
+		return nil, regie.Errorf(regie.CodeBadRequest, "thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
+	}
+	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
+	b := appendString([]byte(`{"model":`), head.Model)
+	b = append(b, `,"stream":true,"max_tokens":`...)
+	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
+	r.budget = len(b)
+	if options.Thinking != "" {
+		b = append(append(append(b, `,"thinking":{"type":"`...), options.Thinking...), `"}`...)
+	}
+	if options.Effort != "" {
+		b = append(appendString(append(b, `,"output_config":{"effort":`...), options.Effort), '}')
+	}
+	if head.ServiceTier != "" {
+		b = appendString(append(b, `,"service_tier":`...), head.ServiceTier)
+	}
+	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks { // thinking goes with no other temperature than 1
+		b = append(b, `,"temperature":`...)
+		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
+	}
+	if r.tools {
+		b = append(b, head.Encoded.Get(Name, func() []byte { return encodeTools(head.Tools) })...)
+	}
+	b = r.appendSystem(b, head)
+	b = append(b, `,"messages":[`...)
+	r.head = b
+	return r, nil
+}
+
+// encodeTools writes the declarations of tools: the same for all servers of this kind.
+func encodeTools(tools []provider.Tool) []byte {
+	b := []byte(`,"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(append(b, `{"name":`...), t.Name)
+		b = appendString(append(b, `,"description":`...), t.Description)
+		b = append(append(b, `,"input_schema":`...), wire.ObjectSchema(t.Parameters, "oneOf", "anyOf", "allOf")...)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// appendSystem writes the levels as blocks, each with its mark (spec 6.3).
+func (r *Request) appendSystem(b []byte, head provider.Head) []byte {
+	first := true
+	for i, level := range []string{head.Level1, head.Level2} {
+		if blank(level) {
+			continue
+		}
+		r.levels[i] = true
+		if first {
+			b = append(b, `,"system":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		first = false
+		b = appendString(append(b, `{"type":"text","text":`...), level)
+		if !r.options.NoMarks {
+			b = append(b, cacheMark...)
+		}
+		b = append(b, '}')
+	}
+	if first {
+		return b
+	}
+	return append(b, ']')
+}
+
+// Append adds turns.
+func (r *Request) Append(turns ...provider.Turn) {
+	for i := range turns {
+		turn := &turns[i]
+		switch turn.Role {
+		case provider.RoleAssistant:
+			r.assistant(turn)
+		case provider.RoleTool:
+			r.speak("user")
+			for j := range turn.Results {
+				r.result(&turn.Results[j])
+			}
+		default:
+			if r.open != "user" {
+				r.loop, r.foreign = true, false
+			}
+			r.speak("user")
+			r.text(provider.JoinText(turn.Parts))
+		}
+		r.turns++
+	}
+}
+
+// speak opens a message of a role, or goes on with it.
+func (r *Request) speak(role string) {
+	if r.open == role {
+		return
+	}
+	if r.open != "" {
+		r.messages.AddString(`]},`)
+	}
+	r.open = role
+	r.messages.AddString(`{"role":"` + role + `","content":[`)
+}
+
+// block begins a block; end closes it, and is where a mark can go.
+func (r *Request) block(head string) {
+	if r.messages.Last() != '[' {
+		r.messages.AddString(`,`)
+	}
+	r.messages.AddString(head)
+}
+
+// quoted adds a JSON string.
+func (r *Request) quoted(s string) {
+	r.messages.Add(func(b []byte) []byte { return appendString(b, s) })
+}
+
+func (r *Request) end() {
+	r.mark, r.markTurn = r.messages.Len(), r.turns
+	r.messages.AddString(`}`)
+	r.blocks++
+	r.thought = false
+}
+
+func (r *Request) text(text string) {
+	if blank(text) { // the API refuses a text without a character that can be seen
+		text = "(nothing)"
+	}
+	r.block(`{"type":"text","text":`)
+	r.quoted(text)
+	r.end()
+}
+
+func (r *Request) result(result *provider.Result) {
+	r.block(`{"type":"tool_result","tool_use_id":`)
+	r.quoted(WireID(result.CallID))
+	if !blank(result.Content) {
+		r.messages.AddString(`,"content":`)
+		r.quoted(result.Content)
+	}
+	if result.IsError {
+		r.messages.AddString(`,"is_error":true`)
+	}
+	r.end()
+}
+
+// assistant writes a model's own turn: never first, never after another one of its own, with its thinking where it stood.
+func (r *Request) assistant(turn *provider.Turn) {
+	if r.open != "user" {
+		r.speak("user")
+		r.text(filler)
+		r.loop = true
+	}
+	r.previous, r.previousTurn, r.blocks = r.mark, r.markTurn, 0
+	r.speak("assistant")
+	began, thinks, calls := r.messages.Len(), false, false
+	for i := range turn.Parts {
+		switch part := &turn.Parts[i]; part.Type {
+		case regie.PartThinking:
+			// A turn with thinking begins with it; behind something else, and without any before, it is not the API's.
+			if thinks || r.messages.Len() == began {
+				thinks = r.think(part) || thinks
+			}
+		case regie.PartText:
+			if !blank(part.Text) {
+				r.text(part.Text)
+			}
+		case regie.PartCall:
+			calls = true
+			r.call(part.Call)
+		default:
+		}
+	}
+	if r.messages.Len() == began || r.thought { // nor does one end in it
+		r.text("(nothing)")
+	}
+	if r.loop {
+		r.loop, r.foreign = false, calls && !thinks
+	}
+}
+
+// opaque is what a thinking part carries.
+type opaque struct {
+	Signature string `json:"signature,omitempty"`
+	Data      string `json:"data,omitempty"`
+}
+
+// think replays a thinking block unchanged, where thinking is on, and only the API's own: a signature is good for nobody else.
+func (r *Request) think(part *provider.Part) bool {
+	var with opaque
+	if r.options.ThinkingBudget == 0 && !r.options.Thinks || part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil {
+		return false
+	}
+	switch {
+	case with.Data != "":
+		r.block(`{"type":"redacted_thinking","data":`)
+		r.quoted(with.Data)
+	case with.Signature != "":
+		r.block(`{"type":"thinking","thinking":`)
+		r.quoted(part.Text)
+		r.messages.AddString(`,"signature":`)
+		r.quoted(with.Signature)
+	default:
+		return false
+	}
+	r.messages.AddString(`}`) // a thinking block takes no mark
+	r.blocks++
+	r.thought = true
+	return true
+}
+
+func (r *Request) call(call *provider.Call) {
+	r.block(`{"type":"tool_use","id":`)
+	r.quoted(WireID(call.ID))
+	r.messages.AddString(`,"name":`)
+	r.quoted(call.Name)
+	r.messages.AddString(`,"input":`)
+	r.messages.Add(func(b []byte) []byte { return append(b, provider.Object(call.Arguments)...) })
+	r.end()
+}
+
+// lookBack is how many blocks before a mark the API finds an older one within: it is about 20 (decision 50).
+const lookBack = 15
+
+// pieces are the whole request: what comes before the messages, the messages up to the first mark, and the rest. The levels and the last
+// block are marked, and where more than 15 blocks were added since the request before, that one's last block too, so that its cache is
+// still found (decision 50).
+func (r *Request) pieces() (head []byte, grown, rest [][]byte, thinking int) {
+	head = r.head
+	if r.options.ThinkingBudget > 0 && !r.foreign {
+		head = append(slices.Clip(r.head[:r.budget]), `,"thinking":{"type":"enabled","budget_tokens":`...)
+		head = append(strconv.AppendInt(head, int64(r.options.ThinkingBudget), 10), '}')
+		head = append(head, r.head[r.budget:]...)
+		thinking = 1
+	}
+	var marks []int
+	switch before, last := r.marked(); {
+	case before:
+		marks = []int{r.previous, r.mark}
+	case last:
+		marks = []int{r.mark}
+	}
+	from, until := 0, r.messages.Len()
+	for i, at := range marks {
+		if i == 0 {
+			until = at
+		} else {
+			rest = append(rest, r.messages.Pieces(from, at)...)
+		}
+		rest, from = append(rest, []byte(cacheMark)), at
+	}
+	if len(marks) > 0 {
+		rest = append(rest, r.messages.Pieces(from, r.messages.Len())...)
+	}
+	return head, r.messages.Pieces(0, until), append(rest, r.tail()), thinking
+}
+
+// marked reports which blocks of the messages are marked: the last one of the request before, and the last one.
+func (r *Request) marked() (before, last bool) {
+	last = !r.options.NoMarks && r.mark > 0
+	return last && r.blocks > lookBack && r.previous > 0, last
+}
+
+// Marks says where the cache marks are.
+func (r *Request) Marks() provider.Marks {
+	if r.options.NoMarks {
+		return provider.Marks{}
+	}
+	out := provider.Marks{Level1: r.levels[0], Level2: r.levels[1]}
+	before, last := r.marked()
+	if before {
+		out.Turns = append(out.Turns, r.previousTurn)
+	}
+	if last {
+		out.Turns = append(out.Turns, r.markTurn)
+	}
+	return out
+}
+
+// EndWith has the requests from now on end with tail. Its guidance stands behind the last mark: no cache is written of what is not said
+// again.
+func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
+
+// tail closes the messages and the request.
+func (r *Request) tail() []byte {
+	var b []byte
+	open := r.open != ""
+	if !blank(r.ends.Guidance) {
+		switch r.open {
+		case "user": // behind the results, in their message
+			b = append(b, ',')
+		case "assistant":
+			b = append(b, `]},{"role":"user","content":[`...)
+		default:
+			b = append(b, `{"role":"user","content":[`...)
+		}
+		b = append(appendString(append(b, `{"type":"text","text":`...), r.ends.Guidance), '}')
+		open = true
+	}
+	if open {
+		b = append(b, `]}`...)
+	}
+	b = append(b, ']')
+	switch {
+	case !r.tools:
+	case r.ends.Withheld:
+		b = append(b, `,"tool_choice":{"type":"none"}`...)
+	case !r.parallel:
+		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
+	}
+	return append(b, '}')
+}
+
+// Body returns the whole request. It changes nothing: the same turns give the same bytes.
+func (r *Request) Body() []byte {
+	head, grown, rest, _ := r.pieces()
+	return slices.Concat(slices.Concat([][]byte{head}, grown, rest)...)
+}
+
+// send returns the whole request without copying it. What is appended later stands behind its bytes.
+func (r *Request) send() *wire.Body {
+	head, grown, rest, _ := r.pieces()
+	return wire.NewBody(slices.Concat([][]byte{head}, grown, rest)...)
+}
+
+// sum is the hash of the whole request and its length in bytes.
+func (r *Request) sum() (regie.Hash, int) {
+	head, grown, rest, thinking := r.pieces()
+	return r.digests[thinking].Sum(head, grown, rest...)
+}
+
+var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// WireID is a call's id as the API takes it. Another vendor's may have other characters: such a one becomes a hash of itself, the same at
+// the call and at its result.
+func WireID(id string) string {
+	if idPattern.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+func appendString(b []byte, s string) []byte { return wire.AppendString(b, s) }
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

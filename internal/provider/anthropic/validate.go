@@ -1,0 +1,374 @@
+package anthropic
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// What the API takes, as its documentation and its error messages say.
+const (
+	maxMarks = 4
+	maxName  = 128
+)
+
+var (
+	toolName     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	toolID       = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+)
+
+type wireRequest struct {
+	Model       string            `json:"model"`
+	MaxTokens   int               `json:"max_tokens"`
+	Stream      bool              `json:"stream"`
+	Temperature *float64          `json:"temperature"`
+	Thinking    *wireThinking     `json:"thinking"`
+	System      []wireBlock       `json:"system"`
+	Tools       []wireTool        `json:"tools"`
+	ToolChoice  *wireChoice       `json:"tool_choice"`
+	Messages    []wireMessage     `json:"messages"`
+	Metadata    map[string]string `json:"metadata"`
+	ServiceTier string            `json:"service_tier"`
+	Output      *struct {
+		Effort string `json:"effort"`
+	} `json:"output_config"`
+}
+
+type wireThinking struct {
+	Type   string `json:"type"`
+	Budget int    `json:"budget_tokens"`
+}
+
+type wireChoice struct {
+	Type       string `json:"type"`
+	Name       string `json:"name"`
+	NoParallel bool   `json:"disable_parallel_tool_use"`
+}
+
+type wireTool struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Schema      jsontext.Value `json:"input_schema"`
+	Cache       *wireCache     `json:"cache_control"`
+}
+
+type wireMessage struct {
+	Role    string      `json:"role"`
+	Content []wireBlock `json:"content"`
+}
+
+type wireCache struct {
+	Type string `json:"type"`
+	TTL  string `json:"ttl"`
+}
+
+// wireBlock is any block; the pointers tell what is there from what is empty.
+type wireBlock struct {
+	Type      string         `json:"type"`
+	Text      *string        `json:"text"`
+	Thinking  *string        `json:"thinking"`
+	Signature *string        `json:"signature"`
+	Data      *string        `json:"data"`
+	ID        *string        `json:"id"`
+	Name      *string        `json:"name"`
+	Input     jsontext.Value `json:"input"`
+	ToolUseID *string        `json:"tool_use_id"`
+	Content   *string        `json:"content"`
+	IsError   bool           `json:"is_error"`
+	Cache     *wireCache     `json:"cache_control"`
+}
+
+// ValidateRequest says what a strict Messages API would refuse in a request (invariant 18): it is for the tests, which run every prompt
+// through it. It knows the fields that this package writes and refuses others.
+func ValidateRequest(body []byte) error {
+	var r wireRequest
+	if err := wire.Strict(body, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Model == "":
+		return fmt.Errorf("no model is named")
+	case r.MaxTokens <= 0:
+		return fmt.Errorf("the output is not bounded")
+	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 1):
+		return fmt.Errorf("the temperature %v is not between 0 and 1", *r.Temperature)
+	case len(r.Messages) == 0:
+		return fmt.Errorf("there are no messages")
+	}
+	if err := r.thinking(); err != nil {
+		return err
+	}
+	if err := r.tools(); err != nil {
+		return err
+	}
+	for i := range r.System {
+		if b := &r.System[i]; b.Type != "text" || b.Text == nil || blank(*b.Text) {
+			return fmt.Errorf("system block %d is no text, or an empty one", i)
+		}
+	}
+	if err := r.thread(); err != nil {
+		return err
+	}
+	return r.marks()
+}
+
+func (r *wireRequest) thinking() error {
+	if r.Output != nil {
+		major, minor, known := generation(r.Model)
+		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, r.Output.Effort) || known && (major < 4 || major == 4 && minor < 6) {
+			return fmt.Errorf("the effort %q of %s", r.Output.Effort, r.Model)
+		}
+	}
+	if r.ServiceTier != "" && r.ServiceTier != "auto" && r.ServiceTier != "standard_only" {
+		return fmt.Errorf("the service tier %q", r.ServiceTier)
+	}
+	switch t := r.Thinking; {
+	case t == nil:
+		return nil
+	case t.Type == "disabled" && t.Budget == 0:
+		return nil
+	case t.Type == "adaptive" && t.Budget == 0:
+		if major, minor, known := generation(r.Model); known && (major < 4 || major == 4 && minor < 6) {
+			return fmt.Errorf("%s has no adaptive thinking", r.Model)
+		}
+		return nil
+	case t.Type != "enabled":
+		return fmt.Errorf("thinking is %q", t.Type)
+	case t.Budget < minThinking || t.Budget >= r.MaxTokens:
+		return fmt.Errorf("the thinking budget %d is not from %d to less than max_tokens, %d", t.Budget, minThinking, r.MaxTokens)
+	case r.Temperature != nil && *r.Temperature != 1:
+		return fmt.Errorf("thinking goes with no temperature but 1")
+	case r.ToolChoice != nil && r.ToolChoice.Type != "auto" && r.ToolChoice.Type != "none":
+		return fmt.Errorf("thinking goes with no forced tool")
+	}
+	return nil
+}
+
+func (r *wireRequest) tools() error {
+	names := map[string]bool{}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if !toolName.MatchString(t.Name) || names[t.Name] {
+			return fmt.Errorf("tool %d: the name %q is malformed (letters, digits, _ and -, at most %d) or declared twice", i, t.Name, maxName)
+		}
+		names[t.Name] = true
+		var schema map[string]jsontext.Value
+		if t.Schema.Kind() != '{' || jsonv2.Unmarshal(t.Schema, &schema) != nil || string(schema["type"]) != `"object"` {
+			return fmt.Errorf("tool %s: input_schema is not of type object", t.Name)
+		}
+		for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+			if _, ok := schema[key]; ok {
+				return fmt.Errorf("tool %s: input_schema does not support %s at the top level", t.Name, key)
+			}
+		}
+		var properties map[string]jsontext.Value
+		if raw, ok := schema["properties"]; ok && jsonv2.Unmarshal(raw, &properties) != nil {
+			return fmt.Errorf("tool %s: properties are no object", t.Name)
+		}
+		for property := range properties {
+			if !propertyName.MatchString(property) {
+				return fmt.Errorf("tool %s: the property %q is not of letters, digits, _, . and -, at most 64", t.Name, property)
+			}
+		}
+	}
+	if c := r.ToolChoice; c != nil {
+		if len(r.Tools) == 0 {
+			return fmt.Errorf("tool_choice without tools")
+		}
+		if c.Type != "auto" && c.Type != "none" && c.Type != "any" && (c.Type != "tool" || !names[c.Name]) {
+			return fmt.Errorf("tool_choice %q %q", c.Type, c.Name)
+		}
+		if c.NoParallel && c.Type == "none" {
+			return fmt.Errorf("disable_parallel_tool_use where no tool may be used")
+		}
+	}
+	return nil
+}
+
+// thread checks order and pairing.
+func (r *wireRequest) thread() error {
+	var open []string // calls of the message before
+	seen := map[string]bool{}
+	used := false
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		want := "user"
+		if i%2 == 1 {
+			want = "assistant"
+		}
+		switch {
+		case m.Role != "user" && m.Role != "assistant":
+			return fmt.Errorf("message %d: the role %q", i, m.Role)
+		case m.Role != want:
+			return fmt.Errorf("message %d: of role %s, the roles alternate and begin with user", i, m.Role)
+		case len(m.Content) == 0:
+			return fmt.Errorf("message %d: no content", i)
+		}
+		var err error
+		if m.Role == "user" {
+			err = m.user(open)
+			open = nil
+		} else {
+			open, err = m.assistant(seen)
+			used = used || len(open) > 0
+		}
+		if err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	switch {
+	case r.Messages[len(r.Messages)-1].Role != "user":
+		return fmt.Errorf("the last message is of role assistant")
+	case used && len(r.Tools) == 0:
+		return fmt.Errorf("tool_use in the thread, and no tools are declared")
+	case r.Thinking != nil && r.Thinking.Type == "enabled": // adaptive thinking asks nothing of earlier turns
+		return r.loop()
+	}
+	return nil
+}
+
+// user checks a user message: the results of every call before it come first, each once.
+func (m *wireMessage) user(open []string) error {
+	wanted, others := map[string]bool{}, false
+	for _, id := range open {
+		wanted[id] = true
+	}
+	for j := range m.Content {
+		b := &m.Content[j]
+		switch b.Type {
+		case "text":
+			others = true
+			if b.Text == nil || blank(*b.Text) {
+				return fmt.Errorf("block %d: text content blocks must contain non-whitespace text", j)
+			}
+		case "tool_result":
+			switch {
+			case b.ToolUseID == nil || !toolID.MatchString(*b.ToolUseID):
+				return fmt.Errorf("block %d: a tool_result without a well-formed tool_use_id", j)
+			case !wanted[*b.ToolUseID]:
+				return fmt.Errorf("block %d: a tool_result of %s, which the message before did not call, or has its result already", j, *b.ToolUseID)
+			case others:
+				return fmt.Errorf("block %d: a tool_result behind other content: results come first", j)
+			}
+			delete(wanted, *b.ToolUseID)
+		default:
+			return fmt.Errorf("block %d: a %q block of the user", j, b.Type)
+		}
+	}
+	if len(wanted) > 0 {
+		return fmt.Errorf("%d tool_use ids were found without tool_result blocks immediately after", len(wanted))
+	}
+	return nil
+}
+
+// assistant checks a model's message and returns its calls.
+func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error) {
+	thinks := false
+	for j := range m.Content {
+		b := &m.Content[j]
+		switch b.Type {
+		case "text":
+			if b.Text == nil || blank(*b.Text) {
+				return nil, fmt.Errorf("block %d: text content blocks must contain non-whitespace text", j)
+			}
+		case "thinking", "redacted_thinking":
+			thinks = true
+			switch {
+			case m.Content[0].Type != "thinking" && m.Content[0].Type != "redacted_thinking":
+				return nil, fmt.Errorf("block %d: if a message contains thinking, the first block must be thinking, found %s", j, m.Content[0].Type)
+			case b.Type == "thinking" && (b.Thinking == nil || b.Signature == nil || *b.Signature == ""):
+				return nil, fmt.Errorf("block %d: thinking without its signature", j)
+			case b.Type == "redacted_thinking" && (b.Data == nil || *b.Data == ""):
+				return nil, fmt.Errorf("block %d: redacted_thinking without its data", j)
+			case b.Cache != nil:
+				return nil, fmt.Errorf("block %d: cache_control on thinking", j)
+			}
+		case "tool_use":
+			switch {
+			case b.ID == nil || !toolID.MatchString(*b.ID):
+				return nil, fmt.Errorf("block %d: tool_use.id should match %s", j, toolID)
+			case seen[*b.ID]:
+				return nil, fmt.Errorf("block %d: the tool_use id %s repeats", j, *b.ID)
+			case b.Name == nil || !toolName.MatchString(*b.Name):
+				return nil, fmt.Errorf("block %d: tool_use without a well-formed name", j)
+			case b.Input.Kind() != '{':
+				return nil, fmt.Errorf("block %d: tool_use.input is no object", j)
+			}
+			seen[*b.ID] = true
+			calls = append(calls, *b.ID)
+		default:
+			return nil, fmt.Errorf("block %d: a %q block of the assistant", j, b.Type)
+		}
+	}
+	if last := m.Content[len(m.Content)-1].Type; thinks && strings.HasSuffix(last, "thinking") {
+		return nil, fmt.Errorf("the last block is %s", last)
+	}
+	return calls, nil
+}
+
+// loop checks that with thinking the calls that are being answered follow from thinking: the first reply since the person spoke.
+func (r *wireRequest) loop() error {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		m := &r.Messages[i]
+		if m.Role != "user" || m.Content[0].Type == "tool_result" {
+			continue
+		}
+		if i+1 == len(r.Messages) {
+			return nil // a new question: nothing is being answered
+		}
+		first := &r.Messages[i+1]
+		calls := false
+		for j := range first.Content {
+			calls = calls || first.Content[j].Type == "tool_use"
+		}
+		if calls && !strings.HasSuffix(first.Content[0].Type, "thinking") {
+			return fmt.Errorf("message %d: expected thinking, found %s: with thinking a tool loop starts with a thinking block", i+1, first.Content[0].Type)
+		}
+		return nil
+	}
+	return nil
+}
+
+// marks counts the cache marks.
+func (r *wireRequest) marks() error {
+	n := 0
+	count := func(c *wireCache) error {
+		if c == nil {
+			return nil
+		}
+		if n++; c.Type != "ephemeral" {
+			return fmt.Errorf("cache_control of type %q", c.Type)
+		}
+		return nil
+	}
+	var err error
+	for i := range r.System {
+		err = first(err, count(r.System[i].Cache))
+	}
+	for i := range r.Tools {
+		err = first(err, count(r.Tools[i].Cache))
+	}
+	for i := range r.Messages {
+		for j := range r.Messages[i].Content {
+			err = first(err, count(r.Messages[i].Content[j].Cache))
+		}
+	}
+	if err == nil && n > maxMarks {
+		return fmt.Errorf("%d blocks with cache_control, at most %d", n, maxMarks)
+	}
+	return err
+}
+
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

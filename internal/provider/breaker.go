@@ -1,0 +1,224 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// How the circuit breaker of a provider behaves (spec 3.6, decision 30).
+const (
+	breakAfter = 5                // failures in a row open it
+	openFirst  = 10 * time.Second // for so long at first, then twice as long each time a trial fails
+	openMost   = 2 * time.Minute
+	openWished = 10 * time.Minute // and not longer, whatever the vendor wishes
+)
+
+// BreakerState is the state of a circuit breaker.
+type BreakerState string
+
+// The states.
+const (
+	BreakerClosed   BreakerState = "closed"    // calls are made
+	BreakerOpen     BreakerState = "open"      // none is made
+	BreakerHalfOpen BreakerState = "half open" // one is made, to see whether it works again
+)
+
+// Outcome is what a model call says of its provider.
+type Outcome int
+
+// The outcomes.
+const (
+	NoWord Outcome = iota // nothing: it was cut by us, or never sent
+	Worked                // the provider answered, be it with a refusal
+	Failed                // it may work later
+)
+
+// OutcomeOf is what the error of a model call says of its provider. A server that is not reached is no failing one: that is found out fast and
+// costs nothing, and whoever starts it must not wait.
+func OutcomeOf(err error) Outcome {
+	var failed *Error
+	switch {
+	case err == nil:
+		return Worked
+	case !errors.As(err, &failed) || failed.Offline || failed.Code == regie.CodeProviderOffline:
+		return NoWord
+	case failed.Retryable:
+		return Failed
+	default:
+		return Worked
+	}
+}
+
+// Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker is closed.
+type Breaker struct {
+	failures int       // in a row
+	opened   int       // how often in a row it was opened
+	until    time.Time // when it is half open; zero while it is closed
+	trial    bool      // a call is under way that will tell
+}
+
+// State returns the state at a time.
+func (b *Breaker) State(now time.Time) BreakerState {
+	switch {
+	case b.until.IsZero():
+		return BreakerClosed
+	case b.trial || !now.Before(b.until):
+		return BreakerHalfOpen
+	default:
+		return BreakerOpen
+	}
+}
+
+// Enter reports whether a call may be made, and whether it is the trial on which the rest waits. Who is due comes at a moment of its own, so
+// it need not wait for the breaker's; but never is there more than one trial.
+func (b *Breaker) Enter(now time.Time, due bool) (allowed, trial bool) {
+	switch state := b.State(now); {
+	case state == BreakerClosed:
+		return true, false
+	case b.trial || state == BreakerOpen && !due:
+		return false, false
+	default:
+		b.trial = true
+		return true, true
+	}
+}
+
+// Leave takes what came of a call that Enter allowed; wish is the vendor's Retry-After, 0 for none.
+func (b *Breaker) Leave(now time.Time, trial bool, outcome Outcome, wish time.Duration) {
+	if trial {
+		b.trial = false
+	}
+	switch {
+	case outcome == Worked:
+		*b = Breaker{trial: b.trial}
+	case outcome == NoWord:
+	case b.until.IsZero():
+		if b.failures++; b.failures >= breakAfter {
+			b.open(now, wish)
+		}
+	case trial: // what was under way when it opened tells nothing new
+		b.failures++
+		b.open(now, wish)
+	}
+}
+
+func (b *Breaker) open(now time.Time, wish time.Duration) {
+	wait := min(openFirst<<min(b.opened, 8), openMost)
+	b.opened++
+	b.until = now.Add(max(wait, min(wish, openWished)))
+}
+
+// ErrOpen is in the chain of the Error of a call that was not made because its provider's breaker is open.
+var ErrOpen = errors.New("the circuit breaker is open")
+
+// Breakers are the circuit breakers of a process, by the provider's name. The zero value is ready. It may be used from many goroutines, and
+// starts none.
+type Breakers struct {
+	mu sync.Mutex
+	at map[string]*guarded
+}
+
+type guarded struct {
+	Breaker
+	trial *trial // under way
+}
+
+// trial is a call on which others wait. failed is set before done is closed.
+type trial struct {
+	done   chan struct{}
+	failed bool
+}
+
+// Call makes a call unless the provider's breaker is open. It returns what send returns, an Error with ErrOpen in its chain where nothing was
+// sent, or the cause of ctx. A call that is due, because its round has waited for its moment (decision 42), is made also while the breaker is
+// open; where another one is being tried then it waits for what comes of that.
+func (s *Breakers) Call(ctx context.Context, name string, due bool, send func() (*Reply, error)) (*Reply, error) {
+	mine, err := s.enter(ctx, name, due)
+	if err != nil {
+		return nil, err
+	}
+	outcome, wish := NoWord, time.Duration(0)
+	defer func() { s.leave(name, mine, outcome, wish) }()
+	reply, err := send()
+	outcome = OutcomeOf(err)
+	if failed, ok := errors.AsType[*Error](err); ok {
+		wish = failed.RetryAfter
+	}
+	return reply, err
+}
+
+// enter returns the trial that the call is, nil for none.
+func (s *Breakers) enter(ctx context.Context, name string, due bool) (*trial, error) {
+	for {
+		s.mu.Lock()
+		if s.at == nil {
+			s.at = map[string]*guarded{}
+		}
+		g := s.at[name]
+		if g == nil {
+			g = &guarded{}
+			s.at[name] = g
+		}
+		allowed, tries := g.Enter(time.Now(), due)
+		if tries {
+			g.trial = &trial{done: make(chan struct{})}
+		}
+		current, refused := g.trial, g.refused(name, time.Now())
+		s.mu.Unlock()
+		switch {
+		case tries:
+			return current, nil
+		case allowed:
+			return nil, nil
+		case !due || current == nil:
+			return nil, refused
+		}
+		select {
+		case <-current.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if current.failed {
+			s.mu.Lock()
+			refused = g.refused(name, time.Now())
+			s.mu.Unlock()
+			return nil, refused
+		}
+	}
+}
+
+func (s *Breakers) leave(name string, mine *trial, outcome Outcome, wish time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.at[name]
+	g.Leave(time.Now(), mine != nil, outcome, wish)
+	if mine != nil {
+		mine.failed = outcome == Failed
+		g.trial = nil
+		close(mine.done)
+	}
+}
+
+// refused is the error of a call that is not made.
+func (g *guarded) refused(name string, now time.Time) *Error {
+	wait := max(0, g.until.Sub(now)).Round(time.Second)
+	said := regie.Errorf(regie.CodeProviderBusy, "the provider %s has failed %d times in a row; it is asked again in %s", name, g.failures, wait.String())
+	if wait == 0 {
+		said = regie.Errorf(regie.CodeProviderBusy, "the provider %s has failed %d times in a row; whether it works again is being tried", name, g.failures)
+	}
+	return &Error{Code: regie.CodeProviderBusy, Retryable: true, RetryAfter: wait, Message: said.Error(), Err: ErrOpen}
+}
+
+// State returns the state of a provider's breaker.
+func (s *Breakers) State(name string) BreakerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.at[name]; g != nil {
+		return g.State(time.Now())
+	}
+	return BreakerClosed
+}

@@ -1,0 +1,209 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/sse"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Name is the provider's name in parts that carry a thought signature: it is replayed only here.
+const Name = "gemini"
+
+// DefaultAddress is the vendor's own server.
+const DefaultAddress = "https://generativelanguage.googleapis.com"
+
+// Config is a configured server.
+type Config struct {
+	Name    string // the name in the configuration
+	BaseURL string // such as https://generativelanguage.googleapis.com, with or without /v1beta; empty for it
+	APIKey  string // empty for servers without keys
+	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
+	Idle time.Duration
+}
+
+// Provider is a server of the Gemini API.
+type Provider struct {
+	cfg    Config
+	server *wire.Server
+}
+
+// New returns a provider. It returns CodeBadRequest for an address that is none.
+func New(cfg Config) (*Provider, error) {
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultAddress
+	}
+	header := http.Header{}
+	if cfg.APIKey != "" {
+		header.Set("X-Goog-Api-Key", cfg.APIKey)
+	}
+	server, err := wire.New(wire.Config{
+		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), version), Example: DefaultAddress, API: "Gemini", Header: header,
+		Idle: cfg.Idle, Judge: judge, Details: details, NotRunning: "start the model server there, or set its address",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{cfg: cfg, server: server}, nil
+}
+
+// version is the version of the API that this codec speaks, as its addresses have it.
+const version = "/v1beta"
+
+// judge knows the API's kinds of error, which come as a status or, once the stream has begun, in it (spec 12.6, trap 7).
+func judge(e *provider.Error, kind, said string) {
+	switch {
+	case strings.Contains(said, "API key not valid"), strings.Contains(said, "API key expired"), strings.Contains(said, "API Key not found"):
+		e.Code, e.Retryable = regie.CodeProviderAuth, false // it comes as 400
+		e.Message = "check the API key: " + said
+	case e.Status != 0: // the status says the rest
+	case kind == "UNAUTHENTICATED", kind == "PERMISSION_DENIED":
+		e.Code, e.Retryable = regie.CodeProviderAuth, false
+	case kind == "INVALID_ARGUMENT", kind == "NOT_FOUND", kind == "FAILED_PRECONDITION":
+		e.Code, e.Retryable = regie.CodeProviderRejected, false
+	}
+}
+
+// details reads what the API says in the body of an error and nowhere else: when to come again, and that a day's share is used up, which
+// no waiting of ours outlasts (spec 12.6, trap 7).
+func details(e *provider.Error, body []byte) {
+	var said struct {
+		Error struct {
+			Details []struct {
+				RetryDelay string `json:"retryDelay"` // 34s, 0.5s
+				Violations []struct {
+					QuotaID string `json:"quotaId"`
+				} `json:"violations"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &said) != nil {
+		return
+	}
+	for _, detail := range said.Error.Details {
+		if wish, err := time.ParseDuration(detail.RetryDelay); err == nil && wish > 0 && wish < 24*time.Hour {
+			e.RetryAfter = wish
+		}
+		for _, violation := range detail.Violations {
+			if e.Code == regie.CodeProviderBusy && strings.Contains(violation.QuotaID, "PerDay") {
+				e.Code, e.Retryable = regie.CodeProviderQuota, false
+			}
+		}
+	}
+}
+
+// Name implements provider.Provider.
+func (p *Provider) Name() string { return p.cfg.Name }
+
+// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+func (p *Provider) Capabilities(model string) provider.Capabilities {
+	return provider.Capabilities{NativeTools: true, Thinking: thinks(model), Local: p.server.Local()}
+}
+
+// Models implements provider.Lister: those that generate content.
+func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
+	var answer struct {
+		Models []struct {
+			Name     string   `json:"name"` // models/gemini-…
+			Input    int      `json:"inputTokenLimit"`
+			Output   int      `json:"outputTokenLimit"`
+			Methods  []string `json:"supportedGenerationMethods"`
+			Thinking bool     `json:"thinking"`
+		} `json:"models"`
+	}
+	if err := p.server.Get(ctx, version+"/models?pageSize=1000", &answer); err != nil {
+		return nil, err
+	}
+	models := make([]provider.Model, 0, len(answer.Models))
+	for _, m := range answer.Models {
+		if m.Methods != nil && !slices.Contains(m.Methods, "generateContent") {
+			continue // it embeds, or makes pictures
+		}
+		name := strings.TrimPrefix(wire.Safe(m.Name), "models/")
+		model := provider.Model{Name: name, Capabilities: p.Capabilities(name)}
+		model.ContextTokens, model.MaxOutput, model.Thinking = m.Input, m.Output, m.Thinking || model.Thinking
+		models = append(models, model)
+	}
+	return models, nil
+}
+
+// Open implements provider.Provider.
+func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
+	request, err := NewRequest(head, Options{Thinking: ThinkingOf(head.Model, head.ReasoningEffort)})
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(head.Tools))
+	for i := range head.Tools {
+		names[WireName(head.Tools[i].Name)] = head.Tools[i].Name
+	}
+	return &conversation{provider: p, request: request, names: names, path: pathOf(head.Model)}, nil
+}
+
+// pathOf is where a model's replies are asked for. Its name may say what kind of model it is: models/gemini-…, tunedModels/….
+func pathOf(model string) string {
+	kind, name, ok := strings.Cut(model, "/")
+	if !ok {
+		kind, name = "models", model
+	}
+	return version + "/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + ":streamGenerateContent?alt=sse"
+}
+
+type conversation struct {
+	provider *Provider
+	request  *Request
+	names    map[string]string
+	path     string
+}
+
+// Append implements provider.Conversation.
+func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
+
+// EndWith implements provider.Conversation.
+func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
+
+// Request implements provider.Conversation.
+func (c *conversation) Request() (regie.Hash, int) {
+	return c.request.digest.Sum(nil, c.request.body.All(), c.request.tail())
+}
+
+// Body implements provider.Shower.
+func (c *conversation) Body() []byte { return c.request.Body() }
+
+// Send implements provider.Conversation. The stream is read to its end: a reason for the end may stand in a chunk that others follow.
+func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer c.provider.server.Hide(&err)
+	stream, err := c.provider.server.Post(ctx, c.path, c.request.send, "text/event-stream")
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	collected := newCollector(c.provider.server, c.names, sink)
+	events := sse.NewReader(stream, wire.MaxEvent)
+	defer events.Release()
+	for {
+		event, err := events.Next()
+		switch {
+		case err == nil:
+			err = collected.add(event.Data)
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && collected.Finish != "":
+			return collected.end()
+		default:
+			err = stream.Failed(err)
+		}
+		if err != nil {
+			return nil, collected.Failed(err)
+		}
+		collected.Touch(stream)
+	}
+}

@@ -1,0 +1,280 @@
+package gemini
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Options are what a request has beside its head.
+type Options struct {
+	// Thinking are the members of thinkingConfig; empty leaves all to the model.
+	Thinking string
+}
+
+// Request is a request body that only grows: each turn is encoded once, and the tail is put on only for sending (decision 31). The model is
+// part of the address, not of the body. It is used by one goroutine.
+//
+// A text or call part carries in Opaque the signature that came on it: {"thoughtSignature": …}. Thinking itself is not sent back: the
+// API wants the signature, on the part that had it, and nothing else.
+type Request struct {
+	body   wire.Text
+	open   content           // what the last content is; it is not closed
+	fresh  bool              // the last content has no part yet
+	names  map[string]string // of the calls of the last model content, by id: a result must name its function
+	signs  bool              // the model checks signatures
+	tools  bool
+	ends   provider.Tail
+	digest wire.Digest
+}
+
+// content is a kind of content.
+type content string
+
+const (
+	none      content = ""
+	userText  content = "text"
+	responses content = "responses" // results stand alone: beside text the API takes them for something else
+	model     content = "model"
+)
+
+// skipSignature is the API's own word for a call that another model made, which has no signature to check.
+const skipSignature = "skip_thought_signature_validator"
+
+// filler stands where the API wants the person to have spoken and they have not.
+const filler = "(go on)"
+
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+func NewRequest(head provider.Head, options Options) (*Request, error) {
+	switch {
+	case head.Model == "":
+		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for Gemini")
+	case head.MaxOutput <= 0:
+		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	}
+	r := &Request{names: map[string]string{}, signs: checksSignatures(head.Model), tools: len(head.Tools) > 0}
+	r.body.Add(func(b []byte) []byte { return appendHead(b, head, options) })
+	return r, nil
+}
+
+// appendHead writes what stands before the contents.
+func appendHead(b []byte, head provider.Head, options Options) []byte {
+	b = append(b, '{')
+	first := true
+	for _, level := range []string{head.Level1, head.Level2} {
+		if strings.TrimSpace(level) == "" {
+			continue
+		}
+		if first {
+			b = append(b, `"systemInstruction":{"parts":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(wire.AppendString(append(b, `{"text":`...), level), '}')
+	}
+	if !first {
+		b = append(b, `]},`...)
+	}
+	if len(head.Tools) > 0 {
+		b = append(b, head.Encoded.Get(Name, func() []byte { return appendTools(nil, head.Tools) })...)
+	}
+	b = append(b, `"generationConfig":{"maxOutputTokens":`...)
+	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
+	if head.Temperature != nil {
+		b = append(b, `,"temperature":`...)
+		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
+	}
+	if options.Thinking != "" {
+		b = append(append(append(b, `,"thinkingConfig":{`...), options.Thinking...), '}')
+	}
+	return append(b, `},"contents":[`...)
+}
+
+func appendTools(b []byte, tools []provider.Tool) []byte {
+	b = append(b, `"tools":[{"functionDeclarations":[`...)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"name":`...), WireName(t.Name))
+		description := t.Description
+		if strings.TrimSpace(description) == "" { // the API wants one
+			description = t.Name
+		}
+		b = wire.AppendString(append(b, `,"description":`...), description)
+		b = append(append(b, `,"parametersJsonSchema":`...), plainSchema(t.Parameters)...)
+		b = append(b, '}')
+	}
+	return append(b, `]}],`...)
+}
+
+// WireName is a function's name as the API takes it, which begins with a letter or an underscore. The reader of replies maps a name back
+// by the tools that it declared.
+func WireName(name string) string {
+	if name != "" && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z') {
+		return name
+	}
+	name = "_" + name
+	return name[:min(len(name), maxName)]
+}
+
+// Append adds turns.
+func (r *Request) Append(turns ...provider.Turn) {
+	for i := range turns {
+		turn := &turns[i]
+		r.body.Add(func(b []byte) []byte {
+			switch turn.Role {
+			case provider.RoleAssistant:
+				return r.assistant(b, turn)
+			case provider.RoleTool:
+				b = r.speak(b, responses)
+				for j := range turn.Results {
+					b = r.result(b, &turn.Results[j])
+				}
+				return b
+			default:
+				return r.text(r.speak(b, userText), provider.JoinText(turn.Parts), "")
+			}
+		})
+	}
+}
+
+// speak opens a content, or goes on with one of the same kind.
+func (r *Request) speak(b []byte, as content) []byte {
+	if r.open == as {
+		return b
+	}
+	if r.open != none {
+		b = append(b, `]},`...)
+	}
+	r.open, r.fresh = as, true
+	role := "user"
+	if as == model {
+		role = "model"
+	}
+	return append(append(append(b, `{"role":"`...), role...), `","parts":[`...)
+}
+
+// part begins a part.
+func (r *Request) part(b []byte, head string) []byte {
+	if !r.fresh {
+		b = append(b, ',')
+	}
+	r.fresh = false
+	return append(b, head...)
+}
+
+// sign ends a part, with its signature if it has one.
+func sign(b []byte, signature string) []byte {
+	if signature != "" {
+		b = wire.AppendString(append(b, `,"thoughtSignature":`...), signature)
+	}
+	return append(b, '}')
+}
+
+func (r *Request) text(b []byte, text, signature string) []byte {
+	if text == "" && signature == "" { // the API takes a part without anything for none
+		text = "(nothing)"
+	}
+	return sign(wire.AppendString(r.part(b, `{"text":`), text), signature)
+}
+
+func (r *Request) result(b []byte, result *provider.Result) []byte {
+	b = wire.AppendString(r.part(b, `{"functionResponse":{"id":`), result.CallID)
+	b = wire.AppendString(append(b, `,"name":`...), r.names[result.CallID])
+	if result.IsError {
+		b = append(b, `,"response":{"error":`...)
+	} else {
+		b = append(b, `,"response":{"output":`...)
+	}
+	return append(wire.AppendString(b, result.Content), `}}}`...)
+}
+
+// assistant writes a model's own turn: never first, never after another one of its own.
+func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
+	if r.open == none || r.open == model {
+		b = r.text(r.speak(b, userText), filler, "")
+	}
+	b = r.speak(b, model)
+	called := false
+	clear(r.names)
+	for i := range turn.Parts {
+		part := &turn.Parts[i]
+		signature := signatureOf(part)
+		switch {
+		case part.Type == regie.PartText && (part.Text != "" || signature != ""):
+			b = r.text(b, part.Text, signature)
+		case part.Type == regie.PartCall:
+			if signature == "" && !called && r.signs { // of parallel calls only the first has one
+				signature = skipSignature
+			}
+			called = true
+			b = r.call(b, part.Call, signature)
+		}
+	}
+	if r.fresh {
+		b = r.text(b, "", "")
+	}
+	return b
+}
+
+// signed is what a part keeps for the API.
+type signed struct {
+	ThoughtSignature string `json:"thoughtSignature"`
+}
+
+func signatureOf(part *provider.Part) string {
+	var with signed
+	if part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil {
+		return ""
+	}
+	return with.ThoughtSignature
+}
+
+func (r *Request) call(b []byte, call *provider.Call, signature string) []byte {
+	name := WireName(call.Name)
+	r.names[call.ID] = name
+	b = wire.AppendString(r.part(b, `{"functionCall":{"id":`), call.ID)
+	b = wire.AppendString(append(b, `,"name":`...), name)
+	b = append(append(b, `,"args":`...), provider.Object(call.Arguments)...)
+	return sign(append(b, '}'), signature)
+}
+
+// EndWith has the requests from now on end with tail. What forbids calls stands behind the contents: what lies before keeps its bytes.
+func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
+
+// tail closes the last content and the request.
+func (r *Request) tail() []byte {
+	var b []byte
+	if said := r.ends.Guidance; said != "" {
+		switch r.open {
+		case userText:
+			b = append(b, ',')
+		case none:
+			b = append(b, `{"role":"user","parts":[`...)
+		default:
+			b = append(b, `]},{"role":"user","parts":[`...)
+		}
+		b = append(wire.AppendString(append(b, `{"text":`...), said), '}')
+	}
+	if r.open != none || len(b) > 0 {
+		b = append(b, `]}`...)
+	}
+	b = append(b, ']')
+	if r.ends.Withheld && r.tools {
+		b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
+	}
+	return append(b, '}')
+}
+
+// Body returns the whole request, copied.
+func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
+
+// send returns the whole request without copying it. What is appended later stands behind its bytes.
+func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

@@ -1,0 +1,295 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// maxName is how long a function's name may be.
+const maxName = 64
+
+var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+
+type wireRequest struct {
+	System   *wireContent  `json:"systemInstruction"`
+	Contents []wireContent `json:"contents"`
+	Tools    []struct {
+		Functions []struct {
+			Name        string         `json:"name"`
+			Description string         `json:"description"`
+			Schema      jsontext.Value `json:"parametersJsonSchema"`
+		} `json:"functionDeclarations"`
+	} `json:"tools"`
+	ToolConfig *struct {
+		Calling struct {
+			Mode    string   `json:"mode"`
+			Allowed []string `json:"allowedFunctionNames"`
+		} `json:"functionCallingConfig"`
+	} `json:"toolConfig"`
+	Generation struct {
+		MaxOutput   int      `json:"maxOutputTokens"`
+		Temperature *float64 `json:"temperature"`
+		Thinking    *struct {
+			Include bool   `json:"includeThoughts"`
+			Level   string `json:"thinkingLevel"`
+			Budget  *int   `json:"thinkingBudget"`
+		} `json:"thinkingConfig"`
+	} `json:"generationConfig"`
+}
+
+type wireContent struct {
+	Role  string     `json:"role"`
+	Parts []wirePart `json:"parts"`
+}
+
+type wirePart struct {
+	Text      *string       `json:"text"`
+	Call      *wireCall     `json:"functionCall"`
+	Response  *wireResponse `json:"functionResponse"`
+	Signature string        `json:"thoughtSignature"`
+}
+
+type wireCall struct {
+	ID   string         `json:"id"`
+	Name string         `json:"name"`
+	Args jsontext.Value `json:"args"`
+}
+
+type wireResponse struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Response jsontext.Value `json:"response"`
+}
+
+// ValidateRequest says what a strict generateContent of that model would refuse in a request (invariant 18): it is for the tests, which run
+// every prompt through it. It knows the fields that this package writes and refuses others.
+func ValidateRequest(modelName string, body []byte) error {
+	var r wireRequest
+	if err := wire.Strict(body, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Generation.MaxOutput <= 0:
+		return fmt.Errorf("the output is not bounded")
+	case r.Generation.Temperature != nil && (*r.Generation.Temperature < 0 || *r.Generation.Temperature > 2):
+		return fmt.Errorf("the temperature %v is not between 0 and 2", *r.Generation.Temperature)
+	case r.Generation.Thinking != nil:
+		if err := r.thinking(modelName); err != nil {
+			return err
+		}
+	}
+	if len(r.Contents) == 0 {
+		return fmt.Errorf("there are no contents")
+	}
+	if r.System != nil {
+		if len(r.System.Parts) == 0 {
+			return fmt.Errorf("systemInstruction: no parts")
+		}
+		for i := range r.System.Parts {
+			if p := &r.System.Parts[i]; p.Text == nil || *p.Text == "" || p.Call != nil || p.Response != nil {
+				return fmt.Errorf("systemInstruction: part %d is no text, or an empty one", i)
+			}
+		}
+	}
+	if err := r.tools(); err != nil {
+		return err
+	}
+	if err := r.thread(); err != nil {
+		return err
+	}
+	if checksSignatures(modelName) {
+		return r.signatures()
+	}
+	return nil
+}
+
+// thinking checks what is said of thinking against what the model can.
+func (r *wireRequest) thinking(modelName string) error {
+	t, major := r.Generation.Thinking, 0
+	if n, minor, known := generationOf(modelName); known && (n >= 3 || n == 2 && minor >= 5) {
+		major = n
+	}
+	off := t.Budget != nil && *t.Budget == 0
+	switch {
+	case major == 0:
+		return fmt.Errorf("thinking is not supported by this model")
+	case t.Include && (off || t.Budget == nil && !thinks(modelName)):
+		return fmt.Errorf("thinking_config.include_thoughts is only enabled when thinking is enabled")
+	case major >= 3 && t.Budget != nil || major == 2 && t.Level != "":
+		return fmt.Errorf("a thinking level is for generation 3, a thinking budget for 2.5")
+	case t.Level != "" && !slices.Contains([]string{"minimal", "low", "medium", "high"}, t.Level), t.Level == "minimal" && strings.Contains(modelName, "pro"):
+		return fmt.Errorf("the thinking level %q", t.Level)
+	case t.Budget != nil && (*t.Budget < 0 || *t.Budget > 24576), off && strings.Contains(modelName, "pro"):
+		return fmt.Errorf("the thinking budget %d", *t.Budget)
+	default:
+		return nil
+	}
+}
+
+func (r *wireRequest) tools() error {
+	names := map[string]bool{}
+	for i := range r.Tools {
+		if len(r.Tools[i].Functions) == 0 {
+			return fmt.Errorf("tool %d: no functionDeclarations", i)
+		}
+		for _, f := range r.Tools[i].Functions {
+			if !functionName.MatchString(f.Name) || names[f.Name] {
+				return fmt.Errorf("the function %q has a malformed name (it begins with a letter or _, at most %d) or is declared twice", f.Name, maxName)
+			}
+			names[f.Name] = true
+			if f.Description == "" {
+				return fmt.Errorf("function %s: no description", f.Name)
+			}
+			var schema struct {
+				Type string `json:"type"`
+			}
+			if f.Schema.Kind() != '{' || json.Unmarshal(f.Schema, &schema) != nil || schema.Type != "object" {
+				return fmt.Errorf("function %s: the schema is not of type object", f.Name)
+			}
+			if key := refusedIn(json.RawMessage(f.Schema)); key != "" {
+				return fmt.Errorf("function %s: unknown name %q in its schema", f.Name, key)
+			}
+		}
+	}
+	if r.ToolConfig != nil {
+		switch mode := r.ToolConfig.Calling.Mode; {
+		case len(names) == 0:
+			return fmt.Errorf("toolConfig without tools")
+		case mode != "AUTO" && mode != "ANY" && mode != "NONE":
+			return fmt.Errorf("functionCallingConfig: the mode %q", mode)
+		}
+	}
+	return nil
+}
+
+// thread checks order and pairing.
+func (r *wireRequest) thread() error {
+	var open []*wireCall // calls of the content before
+	before := none
+	for i := range r.Contents {
+		c := &r.Contents[i]
+		kind, calls, err := c.kind()
+		if err != nil {
+			return fmt.Errorf("content %d: %w", i, err)
+		}
+		switch {
+		case kind == responses && len(open) == 0:
+			return fmt.Errorf("content %d: ensure that function response turn comes immediately after a function call turn", i)
+		case kind != responses && len(open) > 0:
+			return fmt.Errorf("content %d: %d function calls have no response directly after them", i, len(open))
+		case kind == model && (before == none || before == model):
+			return fmt.Errorf("content %d: a model turn comes after a user turn or a function response turn", i)
+		case kind == userText && before == userText:
+			return fmt.Errorf("content %d: two turns of the user in a row", i)
+		case kind == responses:
+			if err := c.answers(open); err != nil {
+				return fmt.Errorf("content %d: %w", i, err)
+			}
+		}
+		before, open = kind, calls
+	}
+	switch {
+	case len(open) > 0:
+		return fmt.Errorf("%d function calls have no response", len(open))
+	case before == model:
+		return fmt.Errorf("requests ending with a model turn are not supported")
+	}
+	return nil
+}
+
+// kind says what a content is and which calls it makes.
+func (c *wireContent) kind() (content, []*wireCall, error) {
+	if len(c.Parts) == 0 {
+		return none, nil, fmt.Errorf("it must include at least one parts field")
+	}
+	var calls []*wireCall
+	texts, answers := 0, 0
+	seen := map[string]bool{}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		data := 0
+		if p.Text != nil {
+			data++
+			texts++
+			if *p.Text == "" && p.Signature == "" {
+				return none, nil, fmt.Errorf("part %d: required oneof field data must have one initialized field", i)
+			}
+		}
+		if p.Call != nil {
+			data++
+			calls = append(calls, p.Call)
+			if !functionName.MatchString(p.Call.Name) || p.Call.Args.Kind() != '{' {
+				return none, nil, fmt.Errorf("part %d: the functionCall of %q is malformed", i, p.Call.Name)
+			}
+			if p.Call.ID != "" && seen[p.Call.ID] {
+				return none, nil, fmt.Errorf("part %d: the id %s of a functionCall repeats", i, p.Call.ID)
+			}
+			seen[p.Call.ID] = true
+		}
+		if p.Response != nil {
+			data++
+			answers++
+			if p.Response.Response.Kind() != '{' {
+				return none, nil, fmt.Errorf("part %d: the response of %q is no object", i, p.Response.Name)
+			}
+		}
+		switch {
+		case data != 1:
+			return none, nil, fmt.Errorf("part %d: %d kinds of data, exactly one is needed", i, data)
+		case p.Signature != "" && c.Role != "model":
+			return none, nil, fmt.Errorf("part %d: a thought signature that is not the model's", i)
+		}
+	}
+	switch {
+	case c.Role == "model" && answers == 0:
+		return model, calls, nil
+	case c.Role == "user" && len(calls) == 0 && answers == 0:
+		return userText, nil, nil
+	case c.Role == "user" && len(calls) == 0 && texts == 0:
+		return responses, nil, nil
+	case c.Role == "user" && len(calls) == 0:
+		return none, nil, fmt.Errorf("function responses beside other parts")
+	default:
+		return none, nil, fmt.Errorf("the role %q with %d calls and %d responses", c.Role, len(calls), answers)
+	}
+}
+
+// answers compares responses with the calls before them.
+func (c *wireContent) answers(open []*wireCall) error {
+	if len(c.Parts) != len(open) {
+		return fmt.Errorf("the number of function response parts, %d, is not equal to the number of function call parts of the function call turn, %d", len(c.Parts), len(open))
+	}
+	for i, call := range open {
+		if answer := c.Parts[i].Response; answer.Name != call.Name || answer.ID != call.ID {
+			return fmt.Errorf("part %d: the response of %q %q, expected %q %q", i, answer.Name, answer.ID, call.Name, call.ID)
+		}
+	}
+	return nil
+}
+
+// signatures checks the steps since the person last spoke: the first call of each has its signature.
+func (r *wireRequest) signatures() error {
+	for i := len(r.Contents) - 1; i >= 0; i-- {
+		c := &r.Contents[i]
+		if c.Role == "user" && c.Parts[0].Text != nil {
+			return nil
+		}
+		for j := range c.Parts {
+			if c.Parts[j].Call == nil {
+				continue
+			}
+			if c.Parts[j].Signature == "" {
+				return fmt.Errorf("content %d: function call %q is missing a thought_signature", i, c.Parts[j].Call.Name)
+			}
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package ollama
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Name is the provider's name in thinking parts: they are replayed only here.
+const Name = "ollama"
+
+// DefaultAddress is where Ollama listens on its own machine.
+const DefaultAddress = "http://127.0.0.1:11434"
+
+// DefaultContext is the size of the context that is asked for, in tokens, where nothing says another and the model has as much. Ollama's
+// own default is 4,096 on most machines, in which no agent can work.
+const DefaultContext = 32_768
+
+// Config is a configured server.
+type Config struct {
+	Name    string // the name in the configuration
+	BaseURL string // such as http://127.0.0.1:11434; empty for it
+	APIKey  string // empty for servers without keys, which is nearly all
+	// Context is the size of the context in tokens (num_ctx); zero means DefaultContext, or what the model has if that is less.
+	Context int
+	// KeepAlive is how long the model stays in memory after a request, as Ollama writes it: 10m, 0, -1; empty leaves it to the server.
+	KeepAlive string
+	// Idle bounds how long a stream may be silent; zero means 10 minutes, because a model is first loaded into memory.
+	Idle time.Duration
+}
+
+// Provider is an Ollama server.
+type Provider struct {
+	cfg    Config
+	server *wire.Server
+
+	mu     sync.Mutex
+	known  map[string]provider.Capabilities // by model: what the server said
+	levels map[string][]string              // by model: what it takes of thinking, as JSON without quotes
+}
+
+// New returns a provider. It returns CodeBadRequest for an address that is none.
+func New(cfg Config) (*Provider, error) {
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultAddress
+	}
+	if cfg.Idle == 0 {
+		cfg.Idle = 10 * time.Minute
+	}
+	header := http.Header{}
+	if cfg.APIKey != "" {
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
+	}
+	server, err := wire.New(wire.Config{
+		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama", Header: header, Idle: cfg.Idle, Judge: judge,
+		NotRunning: "Ollama is not running; start it with: ollama serve",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{cfg: cfg, server: server, known: map[string]provider.Capabilities{}, levels: map[string][]string{}}, nil
+}
+
+// trimmed takes away the path of the compatible API, which people copy with the address.
+func trimmed(address string) string {
+	address = strings.TrimRight(address, "/")
+	for _, path := range []string{"/v1", "/api"} {
+		address = strings.TrimSuffix(address, path)
+	}
+	return address
+}
+
+// judge says what to do about errors that need something done.
+func judge(e *provider.Error, _, said string) {
+	switch {
+	case strings.Contains(said, "does not support tools"):
+		e.Code, e.Retryable = regie.CodeProviderRejected, false
+		e.Message += " (it can be asked in JSON: --dialect json, or agents.main.dialect in regie.yaml)"
+	case e.Status == http.StatusNotFound && strings.Contains(said, "not found"):
+		e.Message += " (ollama pull gets it; regie models lists those that are there)"
+	case e.Status == 0 && strings.Contains(said, "error parsing tool call"): // the model's fault, not the request's
+		e.Code, e.Retryable = regie.CodeBadReply, true
+	case e.Status == http.StatusInternalServerError && strings.Contains(said, "error parsing tool call"):
+		e.Code, e.Retryable = regie.CodeBadReply, true
+	}
+}
+
+// Name implements provider.Provider.
+func (p *Provider) Name() string { return p.cfg.Name }
+
+// lookTime bounds how long the server is asked what a model can do before a conversation begins.
+const lookTime = 2 * time.Second
+
+// Capabilities implements provider.Provider. The server is asked, once for each model; where it does not answer, what most models can do
+// is assumed, and asked again the next time.
+func (p *Provider) Capabilities(model string) provider.Capabilities {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	c, err := p.show(ctx, model)
+	if err != nil {
+		return provider.Capabilities{NativeTools: true, ContextTokens: p.window(0), Local: p.server.Local()}
+	}
+	c.ContextTokens = p.window(c.ContextTokens)
+	return c
+}
+
+// window is the context that is asked of a model which has so much.
+func (p *Provider) window(has int) int {
+	window := p.cfg.Context
+	if window == 0 {
+		window = DefaultContext
+	}
+	if has > 0 {
+		window = min(window, has)
+	}
+	return window
+}
+
+// show asks the server what a model can do; its ContextTokens is all that the model has.
+func (p *Provider) show(ctx context.Context, model string) (provider.Capabilities, error) {
+	p.mu.Lock()
+	c, ok := p.known[model]
+	p.mu.Unlock()
+	if ok {
+		return c, nil
+	}
+	var answer struct {
+		Capabilities []string        `json:"capabilities"`
+		Info         map[string]any  `json:"model_info"`
+		Thinking     json.RawMessage `json:"thinking"`
+	}
+	if err := p.server.Ask(ctx, http.MethodPost, "/api/show", map[string]string{"model": model}, &answer); err != nil {
+		return c, err
+	}
+	// Servers from before there was such a list say nothing: then the first request tells.
+	c = provider.Capabilities{NativeTools: answer.Capabilities == nil, Local: p.server.Local()}
+	for _, can := range answer.Capabilities {
+		c.NativeTools = c.NativeTools || can == "tools"
+		c.Thinking = c.Thinking || can == "thinking"
+	}
+	for key, value := range answer.Info { // qwen3.context_length, llama.context_length, …
+		if n, isNumber := value.(float64); isNumber && strings.HasSuffix(key, ".context_length") && n > 0 && n < 1<<40 {
+			c.ContextTokens = max(c.ContextTokens, int(n))
+		}
+	}
+	var thinking struct {
+		Values []any `json:"values"` // true and false, or names of levels
+	}
+	_ = json.Unmarshal(answer.Thinking, &thinking) // servers that say something else say nothing of this
+	p.mu.Lock()
+	p.known[model], p.levels[model] = c, nil
+	for _, value := range thinking.Values {
+		p.levels[model] = append(p.levels[model], fmt.Sprint(value))
+	}
+	p.mu.Unlock()
+	return c, nil
+}
+
+// maxShown bounds how many models are asked about in one list.
+const maxShown = 50
+
+// Models implements provider.Lister: the newest first, each with what it can do where the server says it in time.
+func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
+	var answer struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	if err := p.server.Get(ctx, "/api/tags", &answer); err != nil {
+		return nil, err
+	}
+	models := make([]provider.Model, 0, len(answer.Models))
+	for i, m := range answer.Models {
+		model := provider.Model{Name: wire.Safe(m.Name), Capabilities: provider.Capabilities{Local: p.server.Local()}}
+		if i < maxShown && ctx.Err() == nil {
+			if c, err := p.show(ctx, m.Name); err == nil {
+				model.Capabilities = c
+			}
+		}
+		models = append(models, model)
+	}
+	return models, nil
+}
+
+// Open implements provider.Provider.
+func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
+	switch {
+	case head.Model == "":
+		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for the server %s", p.cfg.BaseURL)
+	case head.MaxOutput <= 0:
+		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	}
+	can := p.Capabilities(head.Model)
+	options := Options{Context: can.ContextTokens, KeepAlive: p.cfg.KeepAlive, Think: p.think(head, can)}
+	return &conversation{provider: p, request: NewRequest(head, options)}, nil
+}
+
+// think is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot think refuses to be asked, so nothing is said
+// to it. What others take stands in what the server says of the model: most are only told whether, some how hard, by name; older servers do not
+// say, and of gpt-oss the levels are known.
+func (p *Provider) think(head provider.Head, can provider.Capabilities) string {
+	if head.ReasoningEffort == "" || !can.Thinking {
+		return ""
+	}
+	p.mu.Lock()
+	values := p.levels[head.Model]
+	p.mu.Unlock()
+	if len(values) == 0 && strings.Contains(head.Model, "gpt-oss") {
+		values = []string{"low", "medium", "high"}
+	}
+	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !slices.Contains(regie.Efforts(), value) })
+	switch {
+	case head.ReasoningEffort == "none" && (len(named) == 0 || slices.Contains(values, "false")):
+		return "false"
+	case len(named) == 0:
+		return "true"
+	}
+	scale := regie.Efforts()
+	wanted := slices.Index(scale, head.ReasoningEffort)
+	nearest := slices.MinFunc(named, func(a, b string) int {
+		return distance(slices.Index(scale, a), wanted) - distance(slices.Index(scale, b), wanted)
+	})
+	return `"` + nearest + `"`
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+type conversation struct {
+	provider *Provider
+	request  *Request
+}
+
+// Append implements provider.Conversation.
+func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
+
+// EndWith implements provider.Conversation.
+func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
+
+// Request implements provider.Conversation.
+func (c *conversation) Request() (regie.Hash, int) {
+	return c.request.digest.Sum(nil, c.request.body.All(), c.request.tail())
+}
+
+// Body implements provider.Shower.
+func (c *conversation) Body() []byte { return c.request.Body() }
+
+// Send implements provider.Conversation.
+func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer c.provider.server.Hide(&err)
+	stream, err := c.provider.server.Post(ctx, "/api/chat", c.request.send, "application/x-ndjson", "application/json")
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	collected := newCollector(c.provider.server, sink)
+	lines := wire.NewLines(stream)
+	for !collected.done {
+		line, err := lines.Next()
+		if err == nil {
+			err = collected.add(line)
+		} else {
+			err = stream.Failed(err)
+		}
+		if err != nil {
+			return nil, collected.Failed(err)
+		}
+		collected.Touch(stream)
+	}
+	return collected.Reply()
+}

@@ -1,0 +1,188 @@
+package ollama
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Options are what a request has beside its head.
+type Options struct {
+	Context   int    // num_ctx, tokens; 0 leaves it to the server
+	KeepAlive string // empty leaves it to the server
+	// Think is the JSON of what is said of thinking: true, false or a level such as "high"; empty says nothing.
+	Think string
+}
+
+// Request is a request body that only grows: each turn is encoded once, and the tail is put on only for sending (decision 31). It is used
+// by one goroutine.
+type Request struct {
+	body   wire.Text
+	first  bool              // no message yet
+	names  map[string]string // of the calls of the last reply, by id: a result names its tool
+	ends   provider.Tail
+	digest wire.Digest
+}
+
+// NewRequest begins a request.
+func NewRequest(head provider.Head, options Options) *Request {
+	r := &Request{first: true, names: map[string]string{}}
+	r.body.Add(func(b []byte) []byte { return appendHead(b, head, options) })
+	// One system message: templates of small models keep the last one only.
+	var levels []string
+	for _, level := range []string{head.Level1, head.Level2} {
+		if strings.TrimSpace(level) != "" {
+			levels = append(levels, level)
+		}
+	}
+	if len(levels) > 0 {
+		r.body.Add(func(b []byte) []byte { return append(r.message(b, "system", strings.Join(levels, "\n\n")), '}') })
+	}
+	return r
+}
+
+// appendHead writes what stands before the messages.
+func appendHead(b []byte, head provider.Head, options Options) []byte {
+	b = wire.AppendString(append(b, `{"model":`...), head.Model)
+	b = append(b, `,"stream":true`...)
+	if options.KeepAlive != "" {
+		b = append(b, `,"keep_alive":`...)
+		if _, err := strconv.Atoi(options.KeepAlive); err == nil { // seconds, and -1, are numbers there
+			b = append(b, options.KeepAlive...)
+		} else {
+			b = wire.AppendString(b, options.KeepAlive)
+		}
+	}
+	if options.Think != "" {
+		b = append(append(b, `,"think":`...), options.Think...)
+	}
+	b = append(b, `,"options":{"num_predict":`...)
+	b = strconv.AppendInt(b, int64(predicted(head.MaxOutput, options.Context)), 10)
+	if options.Context > 0 {
+		b = append(b, `,"num_ctx":`...)
+		b = strconv.AppendInt(b, int64(options.Context), 10)
+	}
+	if head.Temperature != nil {
+		b = append(b, `,"temperature":`...)
+		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
+	}
+	b = append(b, '}')
+	if len(head.Tools) > 0 {
+		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(nil, head.Tools) })...)
+	}
+	return append(b, `,"messages":[`...)
+}
+
+// predicted keeps the reply within the context: at least half of that is the prompt's.
+func predicted(output, window int) int {
+	if window > 0 {
+		return max(1, min(output, window/2))
+	}
+	return output
+}
+
+// message opens a message; its brace is left open.
+func (r *Request) message(b []byte, role, content string) []byte {
+	if !r.first {
+		b = append(b, ',')
+	}
+	r.first = false
+	b = append(append(append(b, `{"role":"`...), role...), `","content":`...)
+	return wire.AppendString(b, content)
+}
+
+// Append adds turns.
+func (r *Request) Append(turns ...provider.Turn) {
+	for i := range turns {
+		turn := &turns[i]
+		switch turn.Role {
+		case provider.RoleTool:
+			for j := range turn.Results {
+				r.body.Add(func(b []byte) []byte { return r.result(b, &turn.Results[j]) })
+			}
+		case provider.RoleAssistant:
+			r.body.Add(func(b []byte) []byte { return r.assistant(b, turn) })
+		default:
+			r.body.Add(func(b []byte) []byte { return append(r.message(b, "user", provider.JoinText(turn.Parts)), '}') })
+		}
+	}
+}
+
+func (r *Request) result(b []byte, result *provider.Result) []byte {
+	b = r.message(b, "tool", result.Content)
+	if name := r.names[result.CallID]; name != "" {
+		b = wire.AppendString(append(b, `,"tool_name":`...), name)
+	}
+	b = wire.AppendString(append(b, `,"tool_call_id":`...), result.CallID)
+	return append(b, '}')
+}
+
+// assistant writes a model's own turn. What it thought goes back beside its calls, and only Ollama's own.
+func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
+	b = r.message(b, "assistant", provider.JoinText(turn.Parts))
+	clear(r.names)
+	var thinking strings.Builder
+	calls := 0
+	for i := range turn.Parts {
+		if part := &turn.Parts[i]; part.Call != nil {
+			calls++
+		} else if part.Type == regie.PartThinking && part.Provider == Name {
+			thinking.WriteString(part.Text)
+		}
+	}
+	if calls == 0 {
+		return append(b, '}')
+	}
+	if thinking.Len() > 0 {
+		b = wire.AppendString(append(b, `,"thinking":`...), thinking.String())
+	}
+	b = append(b, `,"tool_calls":[`...)
+	n := 0
+	for i := range turn.Parts {
+		call := turn.Parts[i].Call
+		if call == nil {
+			continue
+		}
+		r.names[call.ID] = call.Name
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"id":`...), call.ID)
+		b = append(b, `,"function":{"index":`...)
+		b = strconv.AppendInt(b, int64(n), 10)
+		b = wire.AppendString(append(b, `,"name":`...), call.Name)
+		b = append(append(b, `,"arguments":`...), provider.Object(call.Arguments)...)
+		b = append(b, `}}`...)
+		n++
+	}
+	return append(b, `]}`...)
+}
+
+// EndWith has the requests from now on end with tail. The API has no way to forbid calls. The declarations stay all the same: without them
+// the server would take a call for text of the answer, and read the whole prompt anew, which begins with them. The guidance asks for an
+// answer, and a call that comes in spite of it is refused by the engine.
+func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
+
+// tail closes the messages and the request.
+func (r *Request) tail() []byte {
+	if r.ends.Guidance == "" {
+		return []byte("]}")
+	}
+	var b []byte
+	if !r.first {
+		b = append(b, ',')
+	}
+	return append(wire.AppendString(append(b, `{"role":"user","content":`...), r.ends.Guidance), `}]}`...)
+}
+
+// Body returns the whole request, copied.
+func (r *Request) Body() []byte {
+	return slices.Concat(append(r.body.All(), r.tail())...)
+}
+
+// send returns the whole request without copying it. What is appended later stands behind its bytes.
+func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

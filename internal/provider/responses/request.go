@@ -1,0 +1,285 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// Name is the provider's name in the parts that carry something of its own: it is replayed only here.
+const Name = "responses"
+
+// Options are what a request has beside its head.
+type Options struct {
+	// Reasons says that the model reasons before it answers: it is asked for its reasoning, encrypted, and gets it back. Such a model takes
+	// no temperature, and others refuse to be asked.
+	Reasons bool
+}
+
+// Request is a request body that grows item by item, each encoded once; only its end is put on anew (decision 31). It is used by one
+// goroutine.
+//
+// A thinking part carries in Opaque the reasoning item that it is of, and which model made it; a text part the phase of its message, where it
+// has one.
+type Request struct {
+	model    string
+	options  Options
+	body     wire.Text
+	items    int
+	turns    int
+	tools    bool
+	ends     provider.Tail
+	seen     map[string]bool // ids of reasoning items: the API takes each once
+	cacheKey string
+	digest   wire.Digest
+}
+
+// minOutput is the least that the API takes for max_output_tokens.
+const minOutput = 16
+
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+func NewRequest(head provider.Head, options Options) (*Request, error) {
+	switch {
+	case head.Model == "":
+		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for OpenAI")
+	case head.MaxOutput <= 0:
+		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	}
+	r := &Request{model: head.Model, options: options, tools: len(head.Tools) > 0, seen: map[string]bool{}}
+	r.body.Add(func(b []byte) []byte { return r.appendHead(b, head) })
+	if !blank(head.Level2) { // behind the instructions, which it leaves cached when it changes
+		r.add(func(b []byte) []byte { return appendMessage(b, "developer", head.Level2, "") })
+	}
+	r.cacheKey = cacheKey(head.Model, head.Level1)
+	return r, nil
+}
+
+// appendHead writes what stands before the input.
+func (r *Request) appendHead(b []byte, head provider.Head) []byte {
+	b = wire.AppendString(append(b, `{"model":`...), head.Model)
+	b = append(b, `,"stream":true,"store":false,"max_output_tokens":`...)
+	b = strconv.AppendInt(b, int64(max(head.MaxOutput, minOutput)), 10)
+	switch {
+	case r.options.Reasons:
+		if effort := regie.EffortWithin(head.ReasoningEffort, "none", "xhigh"); effort != "" {
+			b = append(wire.AppendString(append(b, `,"reasoning":{"effort":`...), effort), '}')
+		}
+		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
+	case head.Temperature != nil:
+		b = append(b, `,"temperature":`...)
+		b = strconv.AppendFloat(b, min(*head.Temperature, 2), 'g', -1, 64)
+	}
+	if head.ServiceTier != "" {
+		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
+	}
+	if r.tools {
+		b = append(b, head.Encoded.Get(Name, func() []byte { return encodeTools(head.Tools) })...)
+		b = append(b, `,"parallel_tool_calls":`...)
+		b = strconv.AppendBool(b, head.ParallelCalls)
+	}
+	if !blank(head.Level1) {
+		b = wire.AppendString(append(b, `,"instructions":`...), head.Level1)
+	}
+	return append(b, `,"input":[`...)
+}
+
+// encodeTools writes the declarations of tools. A strict schema is another language than that of tools; they check their arguments themselves.
+func encodeTools(tools []provider.Tool) []byte {
+	b := []byte(`,"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"type":"function","name":`...), t.Name)
+		b = wire.AppendString(append(b, `,"description":`...), t.Description)
+		b = append(append(b, `,"parameters":`...), wire.ObjectSchema(t.Parameters, refusedAtTop...)...)
+		b = append(b, `,"strict":false}`...)
+	}
+	return append(b, ']')
+}
+
+// refusedAtTop is what the API takes nowhere but inside a schema.
+var refusedAtTop = []string{"oneOf", "anyOf", "allOf", "enum", "not"}
+
+// cacheKey names what requests with one prefix share: the vendor sends those with one key to the machine that has it cached. It is the same
+// for all requests of a session and another for most others, as one machine takes only so many a minute.
+func cacheKey(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// add adds an item of the input.
+func (r *Request) add(item func(b []byte) []byte) {
+	first := r.items == 0
+	r.items++
+	r.body.Add(func(b []byte) []byte {
+		if !first {
+			b = append(b, ',')
+		}
+		return item(b)
+	})
+}
+
+// Append adds turns.
+func (r *Request) Append(turns ...provider.Turn) {
+	for i := range turns {
+		turn := &turns[i]
+		if r.turns++; r.turns == 1 {
+			r.cacheKey = cacheKey(r.cacheKey, provider.JoinText(turn.Parts))
+		}
+		switch turn.Role {
+		case provider.RoleAssistant:
+			r.assistant(turn)
+		case provider.RoleTool:
+			for j := range turn.Results {
+				r.add(func(b []byte) []byte { return appendResult(b, &turn.Results[j]) })
+			}
+		default:
+			r.add(func(b []byte) []byte { return appendMessage(b, "user", provider.JoinText(turn.Parts), "") })
+		}
+	}
+}
+
+func appendMessage(b []byte, role, text, phase string) []byte {
+	b = append(append(append(b, `{"type":"message","role":"`...), role...), `","content":`...)
+	b = wire.AppendString(b, text)
+	if phase != "" {
+		b = wire.AppendString(append(b, `,"phase":`...), phase)
+	}
+	return append(b, '}')
+}
+
+func appendResult(b []byte, result *provider.Result) []byte {
+	b = wire.AppendString(append(b, `{"type":"function_call_output","call_id":`...), wire.ShortID(result.CallID, maxID))
+	b = wire.AppendString(append(b, `,"output":`...), result.Content)
+	return append(b, '}')
+}
+
+// assistant writes a model's own turn, in its order: each reasoning in front of what it led to (spec 12.6, trap 5), and none that led to
+// nothing.
+func (r *Request) assistant(turn *provider.Turn) {
+	var before []*reasoning
+	lead := func() {
+		for _, item := range before {
+			if !r.seen[item.ID] {
+				r.seen[item.ID] = true
+				r.add(item.append)
+			}
+		}
+		before = nil
+	}
+	for i := range turn.Parts {
+		switch part := &turn.Parts[i]; {
+		case part.Type == regie.PartThinking:
+			if item := r.own(part); item != nil {
+				before = append(before, item)
+			}
+		case part.Type == regie.PartText && !blank(part.Text):
+			lead()
+			r.add(func(b []byte) []byte { return appendMessage(b, "assistant", part.Text, phaseOf(part)) })
+		case part.Type == regie.PartCall:
+			lead()
+			r.add(func(b []byte) []byte { return appendCall(b, part.Call) })
+		}
+	}
+}
+
+// appendCall writes a call without the id of its item: with that the API would look for the reasoning that the item had, which may be
+// another model's and not be there.
+func appendCall(b []byte, call *provider.Call) []byte {
+	b = wire.AppendString(append(b, `{"type":"function_call","call_id":`...), wire.ShortID(call.ID, maxID))
+	b = wire.AppendString(append(b, `,"name":`...), call.Name)
+	b = wire.AppendString(append(b, `,"arguments":`...), string(provider.Object(call.Arguments)))
+	return append(b, '}')
+}
+
+// reasoning is what a thinking part carries.
+type reasoning struct {
+	ID        string   `json:"id"`
+	Encrypted string   `json:"encrypted_content"`
+	Summary   []string `json:"summary,omitempty"`
+	Model     string   `json:"model"`
+}
+
+// own returns the reasoning item of a part, if this model made it. Another one may refuse the whole request for it.
+func (r *Request) own(part *provider.Part) *reasoning {
+	item := &reasoning{}
+	if !r.options.Reasons || part.Provider != Name || json.Unmarshal(part.Opaque, item) != nil {
+		return nil
+	}
+	if item.ID == "" || item.Encrypted == "" || item.Model != r.model {
+		return nil
+	}
+	return item
+}
+
+func (item *reasoning) append(b []byte) []byte {
+	b = wire.AppendString(append(b, `{"type":"reasoning","id":`...), item.ID)
+	b = append(b, `,"summary":[`...)
+	for i, text := range item.Summary {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(wire.AppendString(append(b, `{"type":"summary_text","text":`...), text), '}')
+	}
+	b = wire.AppendString(append(b, `],"encrypted_content":`...), item.Encrypted)
+	return append(b, '}')
+}
+
+// phased is what a text part carries.
+type phased struct {
+	Phase string `json:"phase"`
+}
+
+// phaseOf says whether a message was a remark on the way or the answer, where the model said so: newer ones want it back.
+func phaseOf(part *provider.Part) string {
+	var with phased
+	if part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil || !slices.Contains(phases, with.Phase) {
+		return ""
+	}
+	return with.Phase
+}
+
+// phases are those of messages.
+var phases = []string{"commentary", "final_answer"}
+
+// maxID is how long an id of a call may be.
+const maxID = 64
+
+// EndWith has the requests from now on end with tail.
+func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
+
+// tail closes the input and the request. It is made anew each time: the transport may still be reading the one before.
+func (r *Request) tail() []byte {
+	b := make([]byte, 0, len(r.ends.Guidance)+128)
+	if !blank(r.ends.Guidance) {
+		if r.items > 0 {
+			b = append(b, ',')
+		}
+		b = appendMessage(b, "user", r.ends.Guidance, "")
+	}
+	b = append(b, ']')
+	if r.ends.Withheld && r.tools {
+		b = append(b, `,"tool_choice":"none"`...)
+	}
+	b = wire.AppendString(append(b, `,"prompt_cache_key":`...), r.cacheKey)
+	return append(b, '}')
+}
+
+// Body returns the whole request. It changes nothing: the same turns give the same bytes.
+func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
+
+// send returns the whole request without copying it. What is appended later stands behind its bytes.
+func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }
+
+// sum is the hash of the whole request and its length in bytes.
+func (r *Request) sum() (regie.Hash, int) { return r.digest.Sum(nil, r.body.All(), r.tail()) }
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,0 +1,313 @@
+package responses
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// What the API takes, as its documentation and its error messages say.
+const (
+	maxTools = 128
+	maxText  = 10 << 20 // characters of one text
+	maxKey   = 64       // characters of a cache key
+)
+
+// The words of settings that a request may have and need not.
+var (
+	efforts   = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+	summaries = []string{"auto", "concise", "detailed"}
+	tiers     = []string{"auto", "default", "flex", "priority"}
+)
+
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+type wireRequest struct {
+	Model        string     `json:"model"`
+	Stream       bool       `json:"stream"`
+	Store        *bool      `json:"store"`
+	MaxOutput    int        `json:"max_output_tokens"`
+	Temperature  *float64   `json:"temperature"`
+	Include      []string   `json:"include"`
+	Tools        []wireTool `json:"tools"`
+	Parallel     *bool      `json:"parallel_tool_calls"`
+	ToolChoice   string     `json:"tool_choice"`
+	Instructions *string    `json:"instructions"`
+	Input        []wireItem `json:"input"`
+	CacheKey     string     `json:"prompt_cache_key"`
+	Tier         string     `json:"service_tier"`
+	Reasoning    *struct {
+		Effort  string `json:"effort"`
+		Summary string `json:"summary"`
+	} `json:"reasoning"`
+}
+
+type wireTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  jsontext.Value `json:"parameters"`
+	Strict      *bool          `json:"strict"`
+}
+
+// wireItem is any item; the pointers tell what is there from what is empty.
+type wireItem struct {
+	Type      string  `json:"type"`
+	Role      string  `json:"role"`
+	Content   *string `json:"content"`
+	Phase     *string `json:"phase"`
+	ID        *string `json:"id"`
+	Encrypted *string `json:"encrypted_content"`
+	CallID    *string `json:"call_id"`
+	Name      *string `json:"name"`
+	Arguments *string `json:"arguments"`
+	Output    *string `json:"output"`
+	Summary   *[]struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"summary"`
+}
+
+// ValidateRequest says what a strict Responses API would refuse in a request (invariant 18): it is for the tests, which run every prompt
+// through it. It knows the fields that this package writes and refuses others.
+func ValidateRequest(body []byte) error {
+	var r wireRequest
+	if err := wire.Strict(body, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Model == "":
+		return fmt.Errorf("no model is named")
+	case !r.Stream || r.Store == nil || *r.Store:
+		return fmt.Errorf("it does not say stream: true and store: false")
+	case r.MaxOutput < minOutput:
+		return fmt.Errorf("max_output_tokens is %d, at least %d", r.MaxOutput, minOutput)
+	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 2):
+		return fmt.Errorf("the temperature %v is not between 0 and 2", *r.Temperature)
+	case r.Temperature != nil && (len(r.Include) > 0 || r.Reasoning != nil):
+		return fmt.Errorf("temperature is not supported with a model that reasons")
+	case len(r.Include) > 1 || len(r.Include) == 1 && r.Include[0] != "reasoning.encrypted_content":
+		return fmt.Errorf("include: %q", r.Include)
+	case r.Instructions != nil && (blank(*r.Instructions) || len(*r.Instructions) > maxText):
+		return fmt.Errorf("the instructions are blank, or too long")
+	case len(r.CacheKey) > maxKey:
+		return fmt.Errorf("prompt_cache_key has %d characters, at most %d", len(r.CacheKey), maxKey)
+	case r.Tier != "" && !slices.Contains(tiers, r.Tier):
+		return fmt.Errorf("the service tier %q", r.Tier)
+	case r.Reasoning != nil && (r.Reasoning.Effort != "" && !slices.Contains(efforts, r.Reasoning.Effort) || r.Reasoning.Summary != "" && !slices.Contains(summaries, r.Reasoning.Summary)):
+		return fmt.Errorf("reasoning with the effort %q and the summary %q", r.Reasoning.Effort, r.Reasoning.Summary)
+	case len(r.Input) == 0:
+		return fmt.Errorf("there is no input")
+	}
+	if err := r.tools(); err != nil {
+		return err
+	}
+	return r.thread()
+}
+
+func (r *wireRequest) tools() error {
+	if len(r.Tools) > maxTools {
+		return fmt.Errorf("%d tools, at most %d", len(r.Tools), maxTools)
+	}
+	names := map[string]bool{}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if t.Type != "function" || !toolName.MatchString(t.Name) || names[t.Name] {
+			return fmt.Errorf("tool %d: the name %q is malformed (letters, digits, _ and -, at most 64) or declared twice", i, t.Name)
+		}
+		names[t.Name] = true
+		var schema map[string]jsontext.Value
+		switch {
+		case t.Strict == nil || *t.Strict:
+			return fmt.Errorf("tool %s: strict is not false, and the schema is not a strict one", t.Name)
+		case t.Parameters.Kind() != '{' || jsonv2.Unmarshal(t.Parameters, &schema) != nil || string(schema["type"]) != `"object"`:
+			return fmt.Errorf("tool %s: schema must have type 'object'", t.Name)
+		}
+		for _, key := range refusedAtTop {
+			if _, ok := schema[key]; ok {
+				return fmt.Errorf("tool %s: schema must not have '%s' at the top level", t.Name, key)
+			}
+		}
+	}
+	if len(r.Tools) == 0 && (r.Parallel != nil || r.ToolChoice != "") || r.ToolChoice != "" && r.ToolChoice != "none" {
+		return fmt.Errorf("tool_choice %q or parallel_tool_calls with %d tools", r.ToolChoice, len(r.Tools))
+	}
+	return nil
+}
+
+// pairs follows the calls and the reasoning of a thread.
+type pairs struct {
+	made     map[string]bool // ids of calls and of reasoning items
+	open     []string        // calls that have no output yet
+	answered bool            // the newest item is an output
+	led      string          // the id of a reasoning that is followed by nothing yet
+	spoken   bool            // somebody but the developer
+}
+
+// thread checks order and pairing.
+func (r *wireRequest) thread() error {
+	p := &pairs{made: map[string]bool{}}
+	for i := range r.Input {
+		it := &r.Input[i]
+		err := it.fields()
+		if err == nil {
+			switch it.Type {
+			case "message":
+				err = p.message(it)
+			case "reasoning":
+				err = p.reasoning(it, len(r.Include) > 0)
+			case "function_call":
+				err = p.call(it)
+			case "function_call_output":
+				err = p.output(it)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	switch last := &r.Input[len(r.Input)-1]; {
+	case p.led != "":
+		return fmt.Errorf("item %s of type 'reasoning' was provided without its required following item", p.led)
+	case len(p.open) > 0:
+		return fmt.Errorf("no tool output found for function calls %q", p.open)
+	case last.Role != "user" && last.Type != "function_call_output":
+		return fmt.Errorf("the last item is a %s of the %s", last.Type, last.Role)
+	}
+	return nil
+}
+
+// fields checks that an item has the members of its kind and no others.
+func (it *wireItem) fields() error {
+	kinds := map[string][]string{
+		"message": {"content"}, "reasoning": {"id", "summary", "encrypted_content"},
+		"function_call": {"call_id", "name", "arguments"}, "function_call_output": {"call_id", "output"},
+	}
+	needed, known := kinds[it.Type]
+	if !known {
+		return fmt.Errorf("the type %q", it.Type)
+	}
+	size := func(s *string) (bool, int) {
+		if s == nil {
+			return false, 0
+		}
+		return true, len(*s)
+	}
+	for name, member := range map[string]*string{
+		"content": it.Content, "id": it.ID, "encrypted_content": it.Encrypted, "call_id": it.CallID, "name": it.Name, "arguments": it.Arguments, "output": it.Output,
+	} {
+		is, length := size(member)
+		if is != slices.Contains(needed, name) || length > maxText {
+			return fmt.Errorf("a %s with %s: %v, of %d bytes", it.Type, name, is, length)
+		}
+	}
+	if (it.Summary != nil) != slices.Contains(needed, "summary") || (it.Role != "") != (it.Type == "message") {
+		return fmt.Errorf("a %s with the role %q, or without a summary where one belongs", it.Type, it.Role)
+	}
+	if it.Phase != nil && (it.Role != "assistant" || !slices.Contains(phases, *it.Phase)) {
+		return fmt.Errorf("the phase %q of a %s", *it.Phase, it.Type)
+	}
+	return nil
+}
+
+// settled says that nothing is open where a new thing begins.
+func (p *pairs) settled() error {
+	if p.led != "" {
+		return fmt.Errorf("item %s of type 'reasoning' was provided without its required following item", p.led)
+	}
+	if len(p.open) > 0 {
+		return fmt.Errorf("no tool output found for function calls %q", p.open)
+	}
+	return nil
+}
+
+func (p *pairs) message(it *wireItem) error {
+	if *it.Content == "" {
+		return fmt.Errorf("a message of the %s without content", it.Role)
+	}
+	switch it.Role {
+	case "assistant":
+		if err := p.speaks(); err != nil {
+			return err
+		}
+		p.led = ""
+		return nil
+	case "user":
+		p.spoken = true
+	case "developer":
+		if p.spoken {
+			return fmt.Errorf("a message of the developer in the middle")
+		}
+	default:
+		return fmt.Errorf("the role %q", it.Role)
+	}
+	p.answered = false
+	return p.settled()
+}
+
+// speaks is what goes before anything that the model makes: the calls of the reply before have their outputs.
+func (p *pairs) speaks() error {
+	if p.answered && len(p.open) > 0 {
+		return fmt.Errorf("no tool output found for function calls %q", p.open)
+	}
+	p.spoken, p.answered = true, false
+	return nil
+}
+
+func (p *pairs) reasoning(it *wireItem, asked bool) error {
+	switch {
+	case !asked:
+		return fmt.Errorf("reasoning is given back, and none is asked for")
+	case *it.ID == "" || *it.Encrypted == "":
+		return fmt.Errorf("reasoning without its id or its encrypted content")
+	case p.made["reasoning "+*it.ID]:
+		return fmt.Errorf("duplicate item found with id %s", *it.ID)
+	}
+	for _, piece := range *it.Summary {
+		if piece.Type != "summary_text" {
+			return fmt.Errorf("a summary of type %q", piece.Type)
+		}
+	}
+	p.made["reasoning "+*it.ID] = true
+	if err := p.speaks(); err != nil {
+		return err
+	}
+	p.led = *it.ID
+	return nil
+}
+
+func (p *pairs) call(it *wireItem) error {
+	id := *it.CallID
+	switch {
+	case id == "" || len(id) > maxID:
+		return fmt.Errorf("the call id %q is empty or longer than %d", id, maxID)
+	case p.made["call "+id]:
+		return fmt.Errorf("the call id %s repeats", id)
+	case !toolName.MatchString(*it.Name):
+		return fmt.Errorf("the name %q of a call is malformed", *it.Name)
+	case jsontext.Value(*it.Arguments).Kind() != '{' || !jsontext.Value(*it.Arguments).IsValid():
+		return fmt.Errorf("the arguments of call %s are no object", id)
+	}
+	if err := p.speaks(); err != nil {
+		return err
+	}
+	p.made["call "+id], p.led = true, ""
+	p.open = append(p.open, id)
+	return nil
+}
+
+func (p *pairs) output(it *wireItem) error {
+	if p.led != "" {
+		return p.settled()
+	}
+	if len(p.open) == 0 || p.open[0] != *it.CallID {
+		return fmt.Errorf("no tool call found for function call output with call_id %s, expected one of %q", *it.CallID, p.open)
+	}
+	p.open, p.answered = p.open[1:], true
+	return nil
+}

@@ -1,0 +1,38 @@
+package provider
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+)
+
+// JoinText returns the text of a turn's parts.
+func JoinText(parts []Part) string {
+	var text strings.Builder
+	for i := range parts {
+		if parts[i].Type == regie.PartText {
+			text.WriteString(parts[i].Text)
+		}
+	}
+	return text.String()
+}
+
+// Object returns a call's arguments for an API that takes them as an object and not as text: as they are if they are one of strict JSON,
+// else empty. A call with other arguments was not run, and its result says why.
+func Object(arguments string) []byte {
+	value := jsontext.Value(strings.TrimSpace(arguments))
+	if value.Kind() != '{' || !value.IsValid() {
+		return []byte("{}")
+	}
+	return value
+}
+
+// SummaryMark is what the last turn of a request for a summary begins with (spec 3.4).
+const SummaryMark = "[CONTEXT_SUMMARY] This conversation is about to be continued"
+
+// AsksSummary reports whether a thread ends with a request for a summary.
+func AsksSummary(turns []Turn) bool {
+	return len(turns) > 0 && strings.HasPrefix(JoinText(turns[len(turns)-1].Parts), SummaryMark)
+}

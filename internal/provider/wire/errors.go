@@ -1,0 +1,293 @@
+package wire
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/sse"
+)
+
+// Truncated is the error of a stream that ended before its terminal marker (spec 12.6, trap 1).
+func Truncated() *provider.Error {
+	return &provider.Error{Code: regie.CodeTruncatedStream, Retryable: true, Message: "the model's stream ended before the reply was whole"}
+}
+
+// Broken is the error of a stream that does not keep to its format.
+func Broken(format string, args ...any) *provider.Error {
+	return &provider.Error{Code: regie.CodeBadReply, Retryable: true, Message: Clip(Safe(fmt.Sprintf(format, args...)), 500)}
+}
+
+// MaxEvent bounds one event of a stream, in bytes (spec 11.3).
+const MaxEvent = 8 << 20
+
+// failed names a transport error; begun says that the answer had begun.
+func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error {
+	var slow net.Error
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(context.Cause(inner), errSilent), strings.Contains(err.Error(), "timeout awaiting response headers"):
+		return &provider.Error{Code: regie.CodeTimeout, Retryable: true, Message: fmt.Sprintf("the model sent nothing for %s", s.cfg.Idle), Err: err}
+	case errors.Is(err, sse.ErrTooLong), errors.Is(err, bufio.ErrTooLong):
+		return &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model's server sent an event longer than 8 MiB", Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		if begun {
+			return Truncated()
+		}
+	case !begun && offline(err):
+		message := "the model's server " + s.cfg.Address + " cannot be reached: " + reason(err)
+		if s.local {
+			message = "nothing answers at " + s.cfg.Address + ": " + s.cfg.NotRunning
+		} else if errors.As(err, &slow) && slow.Timeout() {
+			message = "the model's server " + s.cfg.Address + " cannot be reached: it does not answer"
+		}
+		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
+	}
+	return &provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Message: "the connection to the model broke: " + reason(err), Err: err}
+}
+
+// offline reports whether the request was certainly not sent (decision 42).
+func offline(err error) bool {
+	var dns *net.DNSError
+	var op *net.OpError
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || strings.Contains(err.Error(), "TLS handshake") ||
+		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ")
+}
+
+// reason drops the method and address that net/http puts before its errors.
+func reason(err error) string {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return Clip(Safe(err.Error()), 300)
+}
+
+// refused reads an HTTP error (spec 3.6, 12.6 trap 7).
+func (s *Server) refused(status int, header http.Header, body io.Reader) *provider.Error {
+	data, _ := io.ReadAll(io.LimitReader(body, 64<<10)) // what came is enough for a message
+	said, kind := VendorWords(s.hide(data))
+	e := &provider.Error{Status: status, RetryAfter: RetryAfter(header)}
+	hint := ""
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		e.Code, hint = regie.CodeProviderAuth, ": check the API key"
+	case status == http.StatusPaymentRequired, status == http.StatusTooManyRequests && kind == "insufficient_quota":
+		e.Code, hint = regie.CodeProviderQuota, ": the account has no credit left"
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
+		e.Code, e.Retryable = regie.CodeProviderBusy, true
+	case tooLong(status, kind, said):
+		e.Code, hint = regie.CodeContextTooLarge, ": the prompt is larger than the model's window"
+	case status >= 300 && status < 400:
+		e.Code, hint = regie.CodeProviderRejected, ": it redirects, which is not followed; check the address"
+	default:
+		e.Code = regie.CodeProviderRejected
+		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
+			hint = s.elsewhere()
+		}
+	}
+	e.Message = fmt.Sprintf("the model's server answered %d", status) + hint
+	if said != "" {
+		e.Message += ": " + said
+	}
+	s.judge(e, kind, said, data)
+	return e
+}
+
+// judge asks those who know the vendor.
+func (s *Server) judge(e *provider.Error, kind, said string, body []byte) {
+	if s.cfg.Judge != nil {
+		s.cfg.Judge(e, kind, said)
+	}
+	if s.cfg.Details != nil {
+		s.cfg.Details(e, body)
+	}
+}
+
+// InBand names an error that the server sent in place of the rest of a stream: it is its own word, in the form of an error's body.
+func (s *Server) InBand(data []byte) *provider.Error {
+	said, kind := VendorWords(s.hide(data))
+	e := &provider.Error{Code: regie.CodeProviderBusy, Retryable: true, Message: "the model's server reported an error: " + said}
+	switch {
+	case kind == "insufficient_quota":
+		e.Code, e.Retryable = regie.CodeProviderQuota, false
+	case tooLong(0, kind, said):
+		e.Code, e.Retryable = regie.CodeContextTooLarge, false
+	}
+	s.judge(e, kind, said, data)
+	return e
+}
+
+// elsewhere is what to look at where a server knows no such thing: the address, where it lacks the path of the example, else the model.
+func (s *Server) elsewhere() string {
+	example, err := url.Parse(s.cfg.Example)
+	given, failed := url.Parse(s.cfg.Address)
+	if err == nil && failed == nil && strings.Trim(given.Path, "/") == "" && example.Path != "" {
+		return ": its address may lack a path; try " + strings.TrimRight(s.cfg.Address, "/") + example.Path
+	}
+	return ": is it the model's name, or the address? regie models shows both"
+}
+
+// notAStream reads an answer with status 200 that is no stream: a proxy's page, or an error.
+func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
+	data, _ := io.ReadAll(io.LimitReader(body, 64<<10))
+	said, _ := VendorWords(s.hide(data))
+	var object map[string]json.RawMessage
+	message := fmt.Sprintf("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address, s.cfg.API, Clip(OneLine(kind), 60))
+	switch isObject := json.Unmarshal(data, &object) == nil; {
+	case isObject && object["error"] != nil:
+		message = fmt.Sprintf("the model's server %s answered with an error in place of a stream", s.cfg.Address)
+	case isObject && (object["choices"] != nil || object["content"] != nil || object["message"] != nil || object["output"] != nil):
+		message, said = fmt.Sprintf("the server %s answers at once and does not stream, which is needed", s.cfg.Address), ""
+	}
+	if said != "" {
+		message += ": " + Clip(said, 120)
+	}
+	return &provider.Error{Code: regie.CodeProviderRejected, Message: message}
+}
+
+// tooLong reports whether a request was refused because the model's window does not hold it: vendors and local servers have no common word
+// for that.
+func tooLong(status int, kind, said string) bool {
+	if status == http.StatusRequestEntityTooLarge || kind == "context_length_exceeded" || kind == "exceed_context_size_error" {
+		return true
+	}
+	said = strings.ToLower(said)
+	for _, words := range []string{
+		"maximum context length", "context length exceeded", "context window", "context size", "prompt is too long",
+		"too many tokens", "exceeds the maximum number of tokens", "greater than the context length",
+	} {
+		if strings.Contains(said, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// said is an error as vendors write it; some have its members at the top, some below "error".
+type said struct {
+	Message json.RawMessage `json:"message"`
+	Type    string          `json:"type"`
+	Code    any             `json:"code"`
+	Status  string          `json:"status"` // Gemini's word for the type
+	// Metadata is what OpenRouter hands on of the provider behind it.
+	Metadata struct {
+		Provider string          `json:"provider_name"`
+		Raw      json.RawMessage `json:"raw"`
+		Reasons  []string        `json:"reasons"`
+	} `json:"metadata"`
+}
+
+// VendorWords finds the vendor's own message and its kind of error in an error's body. A kind that is a number is one only where there is
+// no other word.
+func VendorWords(data []byte) (message, kind string) { return vendorWords(data, 0) }
+
+func vendorWords(data []byte, depth int) (message, kind string) {
+	var body struct {
+		Error  json.RawMessage `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+		said
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil && len(list) > 0 { // Gemini's way where it does not stream
+		data = list[0]
+	}
+	if depth > 3 || json.Unmarshal(data, &body) != nil {
+		return Clip(OneLine(string(data)), 300), ""
+	}
+	inner := body.said
+	if len(body.Error) > 0 && body.Error[0] == '{' {
+		inner = said{}
+	}
+	switch {
+	case len(body.Error) == 0:
+		message = text(inner.Message)
+	case body.Error[0] == '{' && json.Unmarshal(body.Error, &inner) == nil:
+		message = text(inner.Message)
+	default:
+		message = text(body.Error)
+	}
+	inner.Type = cmp.Or(inner.Type, inner.Status)
+	switch code := inner.Code.(type) {
+	case string:
+		if _, err := strconv.Atoi(code); err != nil && code != "" {
+			inner.Type = code
+		} else if inner.Type == "" {
+			inner.Type = code
+		}
+	case float64:
+		if inner.Type == "" {
+			inner.Type = strconv.Itoa(int(code))
+		}
+	}
+	if message == "" {
+		message = cmp.Or(text(body.Message), text(body.Detail), string(data))
+	}
+	if behind := inner.Metadata; len(behind.Raw) > 0 || len(behind.Reasons) > 0 {
+		if raw := text(behind.Raw); raw != "" {
+			words, _ := vendorWords([]byte(raw), depth+1)
+			behind.Reasons = append(behind.Reasons, words)
+		}
+		message += " (" + strings.TrimPrefix(behind.Provider+": ", ": ") + strings.Join(behind.Reasons, "; ") + ")"
+	}
+	return Clip(OneLine(message), 300), inner.Type
+}
+
+// text is a JSON string's text; anything else is shown as it is written.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil || string(raw) == "null" {
+		return s
+	}
+	return string(raw)
+}
+
+// RetryAfter reads the vendor's wish: seconds, or an HTTP date; 0 if there is none.
+func RetryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 86400 {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// OneLine makes a message that cannot move a terminal's cursor.
+func OneLine(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, Safe(s))), " ")
+}
+
+// Safe makes text that every store and every API takes: valid UTF-8 without NUL.
+func Safe(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// Clip cuts a text to n bytes.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// ObjectSchema is the schema of a tool's arguments for an API that takes no schema but one of an object, without the keys of refused at its
+// top; the tool itself still checks what they say.
+func ObjectSchema(schema json.RawMessage, refused ...string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(schema, &members) != nil || members == nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	changed := false
+	for _, key := range refused {
+		if _, ok := members[key]; ok {
+			delete(members, key)
+			changed = true
+		}
+	}
+	if string(members["type"]) != `"object"` {
+		members["type"], changed = json.RawMessage(`"object"`), true
+	}
+	if !changed {
+		return schema
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return out
+}
+
+// ShortID is a call's id for an API that takes at most longest characters. A thread can change its provider, and other vendors' ids may be
+// longer: such a one becomes a hash of itself, the same at the call and at its result.
+func ShortID(id string, longest int) string {
+	if len(id) <= longest {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// AppendFunctions writes the declarations of tools as the member "tools", in the form that Chat Completions made common: behind a comma, and the
+// same for all servers of one kind.
+func AppendFunctions(b []byte, tools []provider.Tool) []byte {
+	b = append(b, `,"tools":[`...)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendString(append(b, `{"type":"function","function":{"name":`...), t.Name)
+		b = AppendString(append(b, `,"description":`...), t.Description)
+		b = append(b, `,"parameters":`...)
+		if len(t.Parameters) == 0 {
+			b = append(b, `{"type":"object","properties":{}}`...)
+		}
+		b = append(append(b, t.Parameters...), "}}"...)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,265 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// Config is a server of a model API.
+type Config struct {
+	Address string // as the person gave it
+	Example string // how an address of this kind looks, such as http://127.0.0.1:8000/v1
+	API     string // the name of the API, such as Chat Completions
+	// Header goes with each request; it holds the key and is never shown.
+	Header http.Header
+	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
+	Idle time.Duration
+	// NotRunning is what to do where nothing answers on this machine, such as "start the model server there".
+	NotRunning string
+	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Judge knows what a vendor means by an error beyond its HTTP status; it may change the code, and what is retried. May be nil.
+	Judge func(e *provider.Error, kind, said string)
+	// Details reads what else a vendor says in the body of an error, after Judge; it may change what is retried and when. May be nil.
+	Details func(e *provider.Error, body []byte)
+}
+
+// Server is one model API at one address. Its methods may be called from any goroutine.
+type Server struct {
+	cfg    Config
+	base   string
+	host   string
+	local  bool
+	client *http.Client
+}
+
+// New returns a server. It returns CodeBadRequest for an address that is none.
+func New(cfg Config) (*Server, error) {
+	u, err := url.Parse(strings.TrimRight(cfg.Address, "/"))
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like %s", cfg.Address, cfg.Example)
+	case u.User != nil:
+		return nil, regie.Errorf(regie.CodeBadRequest, "the address of a server must not hold a password: give the key by its own variable")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, regie.Errorf(regie.CodeBadRequest, "the address %q must be a plain one such as %s", cfg.Address, cfg.Example)
+	}
+	if cfg.Idle == 0 {
+		cfg.Idle = 2 * time.Minute
+	}
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	transport := &http.Transport{
+		DialContext:           dialing(cfg.Dial),
+		TLSHandshakeTimeout:   15 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          256,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		WriteBufferSize:       64 << 10, // a thread is hundreds of kilobytes
+		ReadBufferSize:        16 << 10,
+		DisableCompression:    true, // a stream is read as it comes
+		ResponseHeaderTimeout: cfg.Idle,
+	}
+	local := IsLoopback(u.Hostname())
+	if !local {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	return &Server{
+		cfg: cfg, base: u.String(), host: u.Hostname(), local: local,
+		client: &http.Client{
+			Transport: transport,
+			// A redirected key is a key given away; a model API has no business redirecting.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// IsLoopback reports whether a host name or address is this machine's own.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Hide takes the key out of what an error says: some servers quote the one that they refuse, and what they say is stored and shown.
+func (s *Server) Hide(err *error) {
+	if failed, ok := errors.AsType[*provider.Error](*err); ok {
+		failed.Message, failed.Partial = string(s.hide([]byte(failed.Message))), string(s.hide([]byte(failed.Partial)))
+	}
+}
+
+// minSecret is how long a key is at least that is looked for, in bytes: a shorter one is no secret, and stands in any text.
+const minSecret = 8
+
+// hide takes the server's keys out of what it said, in one pass: what stands in place of one is not looked at for another.
+func (s *Server) hide(said []byte) []byte {
+	var keys []string
+	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
+		if key := strings.TrimPrefix(s.cfg.Header.Get(name), "Bearer "); len(key) >= minSecret {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return said
+	}
+	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
+	var pairs []string
+	for _, key := range keys {
+		pairs = append(pairs, key, "[the API key]")
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(said)))
+}
+
+// Local reports whether the server runs on this machine: it then costs nothing (decision 29).
+func (s *Server) Local() bool { return s.local }
+
+// Host is the host name of the server.
+func (s *Server) Host() string { return s.host }
+
+// Base is the address without a slash at its end.
+func (s *Server) Base() string { return s.base }
+
+// Post sends a request and returns its answer once the server has begun it. Every error is an *provider.Error, or the cause of ctx if
+// that ended first. kinds are the content types that a stream of this API has; an answer of another kind is refused.
+func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds ...string) (*Stream, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	first := body()
+	request, err := http.NewRequestWithContext(inner, http.MethodPost, s.base+path, first)
+	if err != nil {
+		cancel(nil)
+		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(), Err: err}
+	}
+	request.ContentLength = first.Size()
+	// An idle connection that the server has just closed is replaced without a word: nothing was sent on it.
+	request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+	s.dress(request, strings.Join(kinds, ", "))
+	request.Header.Set("Content-Type", "application/json")
+	stream := &Stream{server: s, outer: ctx, inner: inner, cancel: cancel, began: time.Now()}
+	response, err := s.client.Do(request) //nolint:bodyclose // Stream.Close closes it
+	if err != nil {
+		defer cancel(nil)
+		return nil, s.failed(ctx, inner, err, false)
+	}
+	stream.response = response
+	stream.silence = time.AfterFunc(s.cfg.Idle, func() { cancel(errSilent) })
+	if response.StatusCode != http.StatusOK {
+		defer stream.Close()
+		return nil, s.refused(response.StatusCode, response.Header, stream)
+	}
+	kind := response.Header.Get("Content-Type")
+	if kind != "" && !isOneOf(kind, kinds) {
+		defer stream.Close()
+		return nil, s.notAStream(kind, stream)
+	}
+	return stream, nil
+}
+
+func isOneOf(kind string, kinds []string) bool {
+	for _, wanted := range kinds {
+		if strings.HasPrefix(kind, wanted) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) dress(request *http.Request, accept string) {
+	request.Header.Set("Accept", accept)
+	maps.Copy(request.Header, s.cfg.Header)
+}
+
+// maxAnswer bounds what is read of an answer that is no stream, in bytes.
+const maxAnswer = 8 << 20
+
+// Get asks for a JSON document and reads it into out; Ask sends one too, where in is not nil. Errors are those of Post.
+func (s *Server) Get(ctx context.Context, path string, out any) error {
+	return s.Ask(ctx, http.MethodGet, path, nil, out)
+}
+
+// Ask sends a JSON document, if in is not nil, and reads the answer into out. Errors are those of Post.
+func (s *Server) Ask(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return &provider.Error{Code: regie.CodeInternal, Message: "the request could not be made: " + err.Error(), Err: err}
+		}
+		body = strings.NewReader(string(data))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
+	if err != nil {
+		return &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(), Err: err}
+	}
+	s.dress(request, "application/json")
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return s.failed(ctx, ctx, err, false)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return s.refused(response.StatusCode, response.Header, response.Body)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return s.failed(ctx, ctx, err, true)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		said, _ := VendorWords(data)
+		return &provider.Error{
+			Code: regie.CodeProviderRejected, Err: err,
+			Message: fmt.Sprintf("%s does not speak %s: it answered %s", s.cfg.Address, s.cfg.API, Clip(said, 120)),
+		}
+	}
+	return nil
+}
+
+var errSilent = errors.New("silent for too long")
+
+// Stream is an answer as it comes. It is used by one goroutine.
+type Stream struct {
+	server       *Server
+	outer, inner context.Context
+	cancel       context.CancelCauseFunc
+	response     *http.Response
+	silence      *time.Timer
+	began        time.Time
+}
+
+// Read implements io.Reader; each read that brings bytes restarts the timer of silence.
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.response.Body.Read(p)
+	if n > 0 {
+		s.silence.Reset(s.server.cfg.Idle)
+	}
+	return n, err
+}
+
+// Close lets go of the connection.
+func (s *Stream) Close() {
+	s.silence.Stop()
+	s.cancel(nil)
+	_ = s.response.Body.Close()
+}
+
+// Since is the time since the request was sent.
+func (s *Stream) Since() time.Duration { return time.Since(s.began) }
+
+// Failed names an error of Read, or of a reader on top of it.
+func (s *Stream) Failed(err error) error { return s.server.failed(s.outer, s.inner, err, true) }

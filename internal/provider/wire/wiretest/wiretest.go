@@ -1,0 +1,51 @@
+// Package wiretest is what the tests of codecs share from inside their packages: providertest, which knows all codecs, cannot be had there. It
+// starts no goroutine.
+package wiretest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// Recorded are the files of testdata whose names match a pattern, by name. There must be some.
+func Recorded(tb testing.TB, pattern string) map[string][]byte {
+	tb.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(files) == 0 {
+		tb.Fatal(files, err)
+	}
+	out := map[string][]byte{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out[filepath.Base(file)] = data
+	}
+	return out
+}
+
+// Storable asserts of a reply that every store takes it, that what a vendor wants back is kept as its own, and that no call of it is a half
+// one (spec 12.6, trap 1).
+func Storable(tb testing.TB, name string, reply *provider.Reply) {
+	tb.Helper()
+	for _, part := range reply.Parts {
+		if !utf8.ValidString(part.Text) || strings.ContainsRune(part.Text, 0) {
+			tb.Fatalf("text that cannot be stored: %q", part.Text)
+		}
+		if len(part.Opaque) > 0 && (!json.Valid(part.Opaque) || !utf8.Valid(part.Opaque) || bytes.ContainsRune(part.Opaque, 0) || part.Provider != name) {
+			tb.Fatalf("data of the vendor's that cannot be stored: %q of %q", part.Opaque, part.Provider)
+		}
+		if part.Type == regie.PartCall && (!json.Valid([]byte(part.Call.Arguments)) || part.Call.Arguments[0] != '{') {
+			tb.Fatalf("a half call: %q", part.Call.Arguments)
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/regie-run/regie"
+)
+
+// Others is how a process tells the others on its database which logs it made grow, and hears it of them (spec 11.1). The zero value tells
+// nobody and hears nothing.
+type Others struct {
+	// Holder is this process's name in leases: it tells whenever a lease of another name is not over. Empty tells nobody.
+	Holder string
+	// Heard is told, on one goroutine, that another process made the log of a session grow; Missed, that any log may have grown, because
+	// the connection that is listened on is a new one. Neither may block. A process without Heard does not listen.
+	Heard  func(session regie.ID)
+	Missed func()
+	// Log gets a line when listening fails and one when it works again; nil discards them.
+	Log *slog.Logger
+}
+
+const (
+	// tellEvery is how far apart two tellings are at least: what is committed in between goes with the next one.
+	tellEvery = 5 * time.Millisecond
+	// tellLast bounds what a store that is closed still tells.
+	tellLast = 2 * time.Second
+	// maxUntold bounds what is kept while nothing can be told: beyond it the others are told that any log may have grown.
+	maxUntold = 10_000
+	// perPayload keeps a payload below the 8,000 bytes that PostgreSQL takes.
+	perPayload = 200
+	// listenPing is how long a connection may be silent until it is asked whether it is still there, and pingPatience how long it has to answer.
+	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
+	relistenMost             = 2 * time.Second
+	// alone is how long a process that found no other one believes that it is alone, unless one says hello; company is how long one that was
+	// heard is taken to live without a look at leases.
+	alone, company = 2 * time.Second, 10 * time.Second
+	anyLog, hello  = "*", "hello"
+)
+
+// feed is the telling and the listening of a store. Its two goroutines end with close.
+//
+// What is told is told behind the commit, not in it: PostgreSQL lets the transactions that notify commit one after the other, each with its
+// own write to the disk (docs/design.md has the figures). So a process that dies in between leaves something untold; who reads a log looks
+// at it once in a while anyway.
+type feed struct {
+	pool    *pgxpool.Pool
+	conn    *pgx.ConnConfig
+	channel string
+	self    string // begins what this process tells
+	others  Others
+
+	mu     sync.Mutex
+	untold map[regie.ID]struct{}
+	all    bool            // any log may have grown
+	nobody time.Time       // when no other process was found last; zero once one was heard
+	heard  time.Time       // when another process was heard last
+	deaf   bool            // none can be heard
+	wake   chan struct{}   // holds one token at most
+	lives  context.Context //nolint:containedctx // of both goroutines, from newFeed to close
+	end    func()
+	group  sync.WaitGroup
+}
+
+func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Others) *feed {
+	if others.Log == nil {
+		others.Log = slog.New(slog.DiscardHandler)
+	}
+	if others.Missed == nil {
+		others.Missed = func() {}
+	}
+	var self [8]byte
+	_, _ = rand.Read(self[:]) // never fails
+	f := &feed{
+		deaf: true, pool: pool, conn: conn.Copy(), channel: channelOf(schema), self: hex.EncodeToString(self[:]), others: others,
+		untold: map[regie.ID]struct{}{}, wake: make(chan struct{}, 1),
+	}
+	f.conn.RuntimeParams["statement_timeout"] = "0"
+	f.lives, f.end = context.WithCancel(context.Background())
+	if others.Holder != "" {
+		f.group.Go(f.telling)
+	}
+	if others.Heard != nil {
+		f.group.Go(f.listening)
+	}
+	return f
+}
+
+// channelOf is the channel of a schema: its name alone could be too long for one.
+func channelOf(schema string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(schema))
+	return fmt.Sprintf("regie_%016x", h.Sum64())
+}
+
+// close tells what is left to tell, and ends both goroutines. It may be called again.
+func (f *feed) close() {
+	f.end()
+	f.group.Wait()
+}
+
+// grew has the others told that the log of a session has grown. It never blocks.
+func (f *feed) grew(session regie.ID) {
+	if f.others.Holder == "" {
+		return
+	}
+	f.mu.Lock()
+	f.untold[session] = struct{}{}
+	f.mu.Unlock()
+	f.ring()
+}
+
+// beside is a Notify that tells the others too.
+func (f *feed) beside(notify func(regie.ID, int64)) func(regie.ID, int64) {
+	return func(session regie.ID, seq int64) {
+		if notify != nil {
+			notify(session, seq)
+		}
+		f.grew(session)
+	}
+}
+
+func (f *feed) ring() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *feed) telling() {
+	for {
+		ended := false
+		select {
+		case <-f.wake:
+		case <-f.lives.Done():
+			ended = true
+		}
+		pause := tellEvery
+		if err := f.tell(); err != nil {
+			pause = relistenMost
+			f.ring()
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-f.lives.Done():
+		}
+	}
+}
+
+// Telling others asks first whether there are any, unless one was heard lately: it may have said hello before it took its lease.
+const (
+	tellAnyway = "SELECT count(pg_notify($1, payload)) FROM unnest($2::text[]) payload"
+	tellOthers = tellAnyway + " WHERE EXISTS (SELECT 1 FROM holders WHERE name <> $3 AND until > clock_timestamp())"
+)
+
+// tell sends what is untold; what cannot be sent stays untold. Where there is nobody to tell it costs nothing: one that begins to live reads
+// the logs that it follows, and says hello, whereupon it is told that any log may have grown.
+func (f *feed) tell() error {
+	f.mu.Lock()
+	untold, all := f.untold, f.all
+	f.untold, f.all = map[regie.ID]struct{}{}, false
+	forget := !f.deaf && time.Since(f.nobody) < alone
+	known := time.Since(f.heard) < company
+	f.mu.Unlock()
+	payloads := payloadsOf(f.self, untold, all)
+	if len(payloads) == 0 || forget {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tellLast)
+	defer cancel()
+	asked := time.Now()
+	query, args := tellAnyway, []any{f.channel, payloads}
+	if !known {
+		query, args = tellOthers, append(args, f.others.Holder)
+	}
+	var told int
+	err := f.pool.QueryRow(ctx, query, args...).Scan(&told)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		if told == 0 && f.heard.Before(asked) {
+			f.nobody = asked
+		}
+		return nil
+	}
+	f.all = f.all || all
+	for session := range untold {
+		f.untold[session] = struct{}{}
+	}
+	if len(f.untold) > maxUntold {
+		f.all = true
+	}
+	if f.all {
+		clear(f.untold)
+	}
+	return err
+}
+
+// payloadsOf writes what is told: who tells it, and the sessions.
+func payloadsOf(self string, sessions map[regie.ID]struct{}, all bool) (out []string) {
+	if all {
+		return []string{self + " " + anyLog}
+	}
+	var b strings.Builder
+	n := 0
+	for session := range sessions {
+		if n%perPayload == 0 {
+			if n > 0 {
+				out = append(out, b.String())
+			}
+			b.Reset()
+			b.WriteString(self)
+		}
+		b.WriteByte(' ')
+		b.WriteString(session.String())
+		n++
+	}
+	if n > 0 {
+		out = append(out, b.String())
+	}
+	return out
+}
+
+func (f *feed) listening() {
+	pause, deaf := time.Duration(0), false
+	for f.lives.Err() == nil {
+		err := f.listen(func() {
+			if deaf {
+				f.others.Log.Info("the other engines on the database are heard again")
+			}
+			pause, deaf = 0, false
+		})
+		if f.lives.Err() != nil {
+			return
+		}
+		if !deaf && pause > 0 { // the first new connection follows at once, without a word
+			deaf = true
+			f.others.Log.Warn("the other engines on the database cannot be heard; streams of their runs move only now and then", "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-f.lives.Done():
+		}
+		pause = min(relistenMost, max(50*time.Millisecond, 2*pause))
+	}
+}
+
+// listen hears the others on one connection until that ends. What they said before it began is missed.
+func (f *feed) listen(began func()) error {
+	ctx := f.lives
+	conn, err := pgx.ConnectConfig(ctx, f.conn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	defer f.listens(false)
+	if _, err := conn.Exec(ctx, "LISTEN "+f.channel); err != nil {
+		return err
+	}
+	f.listens(true)
+	if _, err := conn.Exec(ctx, "SELECT pg_notify($1, $2)", f.channel, f.self+" "+hello); err != nil {
+		return err
+	}
+	began()
+	f.others.Missed()
+	for {
+		waits, cancel := context.WithTimeout(ctx, listenPing)
+		said, err := conn.WaitForNotification(waits)
+		silent := waits.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			f.hear(said.Payload)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case silent && !conn.IsClosed(): // a connection whose other end is gone is silent too
+			asks, cancel := context.WithTimeout(ctx, pingPatience)
+			err = conn.Ping(asks)
+			cancel()
+			if err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// listens notes whether others can be heard. Who could not hear them does not know that there are none.
+func (f *feed) listens(now bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deaf, f.nobody = !now, time.Time{}
+}
+
+// hear reads what somebody told. Who says hello may have missed what was forgotten here as nobody's.
+func (f *feed) hear(payload string) {
+	words := strings.Fields(payload)
+	if len(words) == 0 || words[0] == f.self {
+		return
+	}
+	greets := len(words) == 2 && words[1] == hello
+	f.mu.Lock()
+	f.heard, f.nobody = time.Now(), time.Time{}
+	f.all = f.all || greets
+	f.mu.Unlock()
+	if greets {
+		f.ring()
+		return
+	}
+	for _, word := range words[1:] {
+		session, err := regie.ParseID(word)
+		if err != nil { // everything, or what a newer program says
+			f.others.Missed()
+			return
+		}
+		f.others.Heard(session)
+	}
+}

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store/sqlite"
+)
+
+// Every transition begins by locking the row of its log in chains, before it reads anything of the session: what a session has hangs under
+// it, so two transitions of one session never run at once, and each statement after the lock sees all that was committed before (READ
+// COMMITTED takes a snapshot for each statement). So SERIALIZABLE has nothing left to find. Sessions' logs are locked before their
+// workspace's, several in the order of their numbers; what waits in a circle all the same is ended by PostgreSQL and run again.
+
+// logsOf are the conditions on chains c by which a transition names the logs that it holds.
+var logsOf = map[sqlite.Holding]string{
+	sqlite.ByChain:    "c.n = $1::bigint",
+	sqlite.ByOwner:    "c.owner_id = $1",
+	sqlite.ByRound:    "c.n = (SELECT session FROM rounds WHERE id = $1)",
+	sqlite.ByApproval: "c.n = (SELECT session FROM approvals WHERE id = $1)",
+	sqlite.ByWait:     "c.n = (SELECT session FROM waits WHERE id = $1)",
+	sqlite.ByCall:     "c.n = (SELECT session FROM calls WHERE id = $1)",
+	sqlite.ByUndo:     "c.n = (SELECT session FROM undos WHERE id = $1)",
+	sqlite.ByRule:     "c.owner_id = (SELECT workspace_id FROM rules WHERE id = $1)",
+}
+
+const (
+	// A session's row is locked with its log's by whoever changes it; the log's alone is enough, and it is what every transition writes.
+	lockLogs = "SELECT c.n, c.head, c.mac FROM chains c WHERE %s ORDER BY c.n FOR NO KEY UPDATE OF c"
+	waiting  = "SELECT DISTINCT p.session FROM pending p JOIN chains c ON c.n = p.session WHERE %s"
+)
+
+// lockQueries and waitingQueries are the two with each condition.
+var lockQueries, waitingQueries = withLogs(lockLogs), withLogs(waiting)
+
+func withLogs(query string) map[sqlite.Holding]string {
+	out := map[sqlite.Holding]string{}
+	for by, condition := range logsOf {
+		out[by] = fmt.Sprintf(query, condition)
+	}
+	return out
+}
+
+// Hold implements sqlite.Statements. Two statements, because the second one is to see what was committed while the first one waited.
+func (s *statements) Hold(by sqlite.Holding, key any) {
+	s.add(queued{query: lockQueries[by], read: func(row []driver.Value) error {
+		chain, seq, mac, err := held(row)
+		if _, again := s.held[chain]; !again && err == nil {
+			s.held[chain] = log{seq: seq, mac: mac}
+		}
+		return err
+	}}, []any{key})
+	s.add(queued{query: waitingQueries[by], read: func(row []driver.Value) error {
+		chain, ok := row[0].(int64)
+		if l, there := s.held[chain]; ok && there {
+			l.pending = true
+			s.held[chain] = l
+		}
+		return nil
+	}}, []any{key})
+}
+
+// Hurry implements sqlite.Statements.
+func (s *statements) Hurry() {
+	s.hurries = true
+	s.add(queued{query: "SET LOCAL lock_timeout = '1s'"}, nil)
+}
+
+func held(row []driver.Value) (chain, seq int64, mac []byte, err error) {
+	chain, first := row[0].(int64)
+	seq, second := row[1].(int64)
+	mac, third := row[2].([]byte)
+	if !first || !second || !third {
+		err = regie.Errorf(regie.CodeCorrupt, "the head of a log cannot be read")
+	}
+	return chain, seq, mac, err
+}
+
+// Held implements sqlite.Statements.
+func (s *statements) Held(chain int64) (seq int64, mac []byte, pending bool, err error) {
+	l, ok := s.held[chain]
+	if !ok { // it may be among what is still queued
+		if err := s.flush(); err != nil {
+			return 0, nil, false, err
+		}
+		l, ok = s.held[chain]
+	}
+	if !ok {
+		return 0, nil, false, sqlite.ErrNotHeld
+	}
+	return l.seq, l.mac, l.pending, nil
+}
+
+// stalled are the connections of this user that hold logs here and whose process has sent nothing for as long as the server lets an idle
+// transaction be: it was stopped, or cut off, between the statements of one batch, where the server waits for it without limit.
+const stalled = `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid)) FROM pg_stat_activity a
+	WHERE a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
+		AND a.state = 'active' AND a.wait_event_type = 'Client' AND a.state_change < clock_timestamp() - interval '4 seconds'
+		AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'chains'::regclass AND l.mode = 'RowShareLock' AND l.granted)`
+
+// endStalled ends them, and reports whether there were any: whoever waits for what they hold does so in vain. Theirs was not committed, and
+// a process that goes on runs it again.
+func (b *backend) endStalled(ctx context.Context) bool {
+	var ended int
+	return b.pool.QueryRow(ctx, stalled).Scan(&ended) == nil && ended > 0
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"hash/fnv"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store/sqlite"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// prepare brings the schema forward and returns the audit key, and the version of the schema. Of processes that start at once one does it and
+// the others wait.
+func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) (key []byte, known int64, err error) {
+	settings := c.Copy()
+	settings.RuntimeParams["statement_timeout"], settings.RuntimeParams["lock_timeout"] = "0", "0"
+	db := stdlib.OpenDB(*settings)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := fit(ctx, conn, cfg); err != nil {
+		return nil, 0, err
+	}
+	if cfg.ReadOnly {
+		return nil, 0, checkSchema(ctx, conn, db, schema)
+	}
+	lock := lockOf(schema)
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lock); err != nil {
+		return nil, 0, err
+	}
+	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", lock) }()
+	if known, err = migrate(ctx, conn, db, schema); err != nil {
+		return nil, 0, err
+	}
+	if err := migrateJobs(ctx, conn, settings, schema); err != nil {
+		return nil, 0, err
+	}
+	key, err = agreeOnKey(ctx, conn, cfg.Dir)
+	return key, known, err
+}
+
+// lockOf is the advisory lock of a schema's migrations.
+func lockOf(schema string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("regie migrations of " + schema))
+	return int64(h.Sum64()) // any number will do
+}
+
+// fit refuses a server that the store cannot work on.
+func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
+	var version int
+	var shown, encoding string
+	var standby bool
+	if err := conn.QueryRowContext(ctx, "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding'), pg_is_in_recovery()").
+		Scan(&version, &shown, &encoding, &standby); err != nil {
+		return err
+	}
+	switch {
+	case version < cfg.MinVersion:
+		return regie.Errorf(regie.CodeConflict, "the database server is PostgreSQL %s: version %d or newer is needed", shown, cfg.MinVersion/10000)
+	case encoding != "UTF8":
+		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8", encoding)
+	case standby && !cfg.ReadOnly:
+		return regie.Errorf(regie.CodeReadOnly, "the database server is a standby, which takes no writes: name the primary, or all servers with target_session_attrs=read-write")
+	}
+	return nil
+}
+
+// migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below an engine, and returns its version. Each
+// step is a transaction.
+func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) (newest int64, err error) {
+	var there bool
+	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil {
+		return 0, err
+	}
+	if !there {
+		if _, err := conn.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
+			return 0, err
+		}
+	}
+	provider, newest, err := migrator(db)
+	if err != nil {
+		return 0, err
+	}
+	current, err := schemaVersion(ctx, conn, schema)
+	switch {
+	case err != nil:
+		return 0, err
+	case current > newest:
+		return 0, newerSchema(schema, current, newest)
+	}
+	if err := foreign(ctx, conn, schema, current); err != nil || current == newest {
+		return newest, err
+	}
+	if err := nobodyThere(ctx, conn, schema, current, newest); err != nil {
+		return 0, err
+	}
+	fault.Point(fault.MigrateBefore)
+	if _, err = provider.Up(ctx); err == nil {
+		fault.Point(fault.MigrateAfter)
+	}
+	return newest, err
+}
+
+// nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One that begins meanwhile is refused its lease.
+func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, newest int64) error {
+	if current == 0 {
+		return nil
+	}
+	var engine sql.NullString
+	if err := conn.QueryRowContext(ctx, "SELECT min(name) FROM holders WHERE until > clock_timestamp()").Scan(&engine); err != nil || !engine.Valid {
+		return err
+	}
+	return regie.Errorf(regie.CodeConflict, "the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
+}
+
+// ownObjects counts what no other program's schema has all of; strangers names what stands in a schema that has nothing of ours yet. What
+// belongs to an extension is nobody's, and so is the table that counts migrations: a first one that failed leaves it.
+const (
+	ownObjects = `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('chains', 'event_bodies', 'holders') AND relkind = 'r')
+		+ (SELECT count(*) FROM pg_proc WHERE pronamespace = n.oid AND proname = 'must_be_one') FROM pg_namespace n WHERE n.nspname = $1`
+	strangers = `SELECT min(o.name) FROM pg_namespace n, LATERAL (
+			SELECT 'pg_class'::regclass, oid, relname FROM pg_class
+				WHERE relnamespace = n.oid AND relkind IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND NOT starts_with(relname, 'goose_db_version')
+			UNION ALL SELECT 'pg_proc'::regclass, oid, proname FROM pg_proc WHERE pronamespace = n.oid
+			UNION ALL SELECT 'pg_type'::regclass, oid, typname FROM pg_type WHERE typnamespace = n.oid AND typtype IN ('d', 'e', 'r')
+		) AS o (kind, oid, name)
+		WHERE n.nspname = $1 AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = o.kind AND d.objid = o.oid AND d.deptype = 'e')`
+)
+
+// foreign refuses a schema that another program uses: what is made there would stand among its own, or fail half-way.
+func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) error {
+	if current > 0 {
+		var own int
+		if err := conn.QueryRowContext(ctx, ownObjects, schema).Scan(&own); err != nil || own == 4 {
+			return err
+		}
+	}
+	var first sql.NullString
+	if err := conn.QueryRowContext(ctx, strangers, schema).Scan(&first); err != nil || current == 0 && !first.Valid {
+		return err
+	}
+	return regie.Errorf(regie.CodeConflict, "the schema %s of the database holds what another program made (%s): name an empty schema, or one that is not there yet, with search_path in the URL", schema, first.String)
+}
+
+// checkSchema refuses a database that has not this program's schema; it changes nothing.
+func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) error {
+	_, newest, err := migrator(db)
+	if err != nil {
+		return err
+	}
+	current, err := schemaVersion(ctx, conn, schema)
+	switch {
+	case err != nil:
+		return err
+	case current == 0:
+		return regie.Errorf(regie.CodeNotFound, "there is nothing in the schema %s of the database: nothing has run there yet", schema)
+	case current > newest:
+		return newerSchema(schema, current, newest)
+	}
+	if err := foreign(ctx, conn, schema, current); err != nil {
+		return err
+	}
+	if current < newest {
+		return regie.Errorf(regie.CodeConflict, "the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, newest)
+	}
+	return nil
+}
+
+func newerSchema(schema string, current, newest int64) error {
+	return regie.Errorf(regie.CodeNewerSchema, "the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, newest)
+}
+
+// migrator returns what migrates, and the schema that it brings a database to.
+func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, 0, err
+	}
+	if provider, err = goose.NewProvider(database.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true)); err != nil {
+		return nil, 0, err
+	}
+	sources := provider.ListSources()
+	return provider, sources[len(sources)-1].Version, nil
+}
+
+// schemaVersion reads the version that goose keeps; 0 for a new schema. Asking through goose would write into a newer program's.
+func schemaVersion(ctx context.Context, conn *sql.Conn, schema string) (version int64, err error) {
+	var there, ours bool
+	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'goose_db_version'),
+		coalesce(has_schema_privilege((SELECT oid FROM pg_namespace WHERE nspname = $1), 'USAGE'), true)`, schema).Scan(&there, &ours)
+	if err == nil && !ours { // the tables of a schema that may not be used are said not to be there
+		err = &pgconn.PgError{Code: "42501", Message: "permission denied for schema " + schema}
+	}
+	if err != nil || !there {
+		return 0, err
+	}
+	err = conn.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version ORDER BY id DESC LIMIT 1").Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return version, err
+}
+
+// agreeOnKey returns the key of the data directory, which is made only for a database that has none yet: all processes that write to it
+// need the same one, so that each can go on with and verify what another one wrote (decision 15).
+func agreeOnKey(ctx context.Context, conn *sql.Conn, dir string) ([]byte, error) {
+	var recorded string
+	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)
+	if err == nil {
+		return sqlite.KeepAuditKey(dir, recorded)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	key, hash, err := sqlite.MakeAuditKey(dir)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES ($1, $2)", sqlite.RecordedKey, hash)
+	}
+	return key, err
+}

@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store/sqlite"
+)
+
+// statements runs one transition on one connection. What nobody waits for the answer of is queued, and sent in one batch with the next
+// statement that somebody does, or with the commit: a transition costs as many round trips as it asks questions, and one.
+type statements struct {
+	ctx    context.Context //nolint:containedctx // of the transition whose statements these are
+	conn   conn
+	queue  []queued
+	begun  bool
+	writes bool
+	// hurries says that it is not run again where others hold what it needs.
+	hurries bool
+	held    map[int64]log
+	proof   proof
+	err     error // once a statement has failed nothing else is tried
+}
+
+// conn is a connection that sends batches.
+type conn interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// queued is a statement that is to be sent.
+type queued struct {
+	query   string
+	args    []any
+	refused error                       // where it must change exactly one row
+	read    func([]driver.Value) error  // gets its rows
+	count   func(tag pgconn.CommandTag) // gets what it changed
+}
+
+// log is a log that is held.
+type log struct {
+	seq     int64
+	mac     []byte
+	pending bool
+}
+
+// proof is what is there after the commit and was not before: the last row of a log that is held, or a row of commits.
+type proof struct {
+	chain, seq int64
+	mac        []byte
+	id         regie.ID
+}
+
+// refusedState is the SQLSTATE of must_be_one.
+const refusedState = "RG001"
+
+// Queue implements sqlite.Statements.
+func (s *statements) Queue(refused error, query string, args []any) {
+	s.writes = true
+	text := translate(query)
+	if refused != nil {
+		text = "WITH changed AS (" + text + " RETURNING 1) SELECT must_be_one(count(*)) FROM changed"
+	}
+	s.add(queued{query: text, refused: refused}, args)
+}
+
+func (s *statements) add(q queued, args []any) {
+	var err error
+	if q.args, err = arguments(args); err != nil && s.err == nil {
+		s.err = err
+	}
+	s.queue = append(s.queue, q)
+}
+
+// Count implements sqlite.Statements.
+func (s *statements) Count(query string, args []any) (n int64, err error) {
+	s.add(queued{query: translate(query), count: func(tag pgconn.CommandTag) { n = tag.RowsAffected() }}, args)
+	err = s.flush()
+	s.writes = s.writes || n > 0
+	return n, err
+}
+
+// Rows implements sqlite.Statements.
+func (s *statements) Rows(query string, args []any) (rows [][]driver.Value, err error) {
+	s.add(queued{query: translate(query), read: func(row []driver.Value) error { rows = append(rows, row); return nil }}, args)
+	return rows, s.flush()
+}
+
+// Wrote implements sqlite.Statements.
+func (s *statements) Wrote(chain, seq int64, mac []byte) {
+	if _, ok := s.held[chain]; ok {
+		s.proof = proof{chain: chain, seq: seq, mac: append([]byte(nil), mac...)}
+	}
+}
+
+// flush sends what is queued, in one round trip.
+func (s *statements) flush() error {
+	if s.err != nil || len(s.queue) == 0 {
+		return s.err
+	}
+	batch := &pgx.Batch{}
+	skip := 0
+	if !s.begun {
+		batch.Queue("BEGIN")
+		s.begun, skip = true, 1
+	}
+	queue := s.queue
+	s.queue = nil
+	for _, q := range queue {
+		batch.Queue(q.query, q.args...)
+	}
+	results := s.conn.SendBatch(s.ctx, batch)
+	for range skip {
+		if _, err := results.Exec(); err != nil {
+			s.err = errors.Join(err, ignore(results.Close()))
+			return s.err
+		}
+	}
+	for i := range queue {
+		if err := queue[i].answer(results); err != nil {
+			s.err = err
+			break
+		}
+	}
+	if err := results.Close(); err != nil && s.err == nil {
+		s.err = err
+	}
+	return s.err
+}
+
+func ignore(error) error { return nil }
+
+// answer reads what came back for a statement.
+func (q *queued) answer(results pgx.BatchResults) error {
+	if q.read == nil {
+		tag, err := results.Exec()
+		var state *pgconn.PgError
+		if errors.As(err, &state) && state.Code == refusedState && q.refused != nil {
+			return q.refused
+		}
+		if err == nil && q.count != nil {
+			q.count(tag)
+		}
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		decoded, err := rows.Values()
+		if err != nil {
+			return err
+		}
+		row := make([]driver.Value, len(decoded))
+		for i := range decoded {
+			if row[i], err = value(decoded[i]); err != nil {
+				return err
+			}
+		}
+		if err := q.read(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// commit sends what is left, and ends the transaction: one round trip. sure says that an error leaves nothing behind for certain.
+func (s *statements) commit() (sure bool, err error) {
+	if s.err != nil {
+		return true, s.err
+	}
+	if !s.writes {
+		return true, s.rollback()
+	}
+	if s.proof.mac == nil {
+		s.proof.id = regie.NewID()
+		s.add(queued{query: "INSERT INTO commits (id) VALUES ($1)"}, []any{s.proof.id})
+	}
+	s.add(queued{query: "COMMIT"}, nil)
+	err = s.flush()
+	var state *pgconn.PgError
+	if errors.As(err, &state) && state.SeverityUnlocalized == "ERROR" {
+		return true, err
+	}
+	var coded *regie.Error
+	return err == nil || errors.As(err, &coded), err
+}
+
+// rollback ends a transaction that has not been committed; a connection that cannot do so is not used again.
+func (s *statements) rollback() error {
+	if !s.begun {
+		return nil
+	}
+	s.err, s.queue = nil, nil
+	s.add(queued{query: "ROLLBACK"}, nil)
+	return s.flush()
+}
+
+var _ sqlite.Statements = (*statements)(nil)

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// SessionFilter selects sessions; those that were removed are never among them.
+type SessionFilter struct {
+	Root string   // of the workspace; empty for all
+	ID   regie.ID // of the session, or of one of its rounds; zero for all that are selected
+	// Short is the end of such an id, or its beginning from eight digits on, as InboxFilter.Short.
+	Short string
+	// UserID is whose read marks count (decision 45).
+	UserID regie.ID
+	Limit  int // zero means 1,000
+}
+
+// SessionSummary is one line of sessions list (spec 10.1).
+type SessionSummary struct {
+	regie.Session
+	Workspace string `json:"workspace"` // its name, for people
+	Root      string `json:"root,omitempty"`
+	Messages  int    `json:"messages"` // in the thread
+	Rounds    int    `json:"rounds"`
+	// Unread counts the answers and notices behind the user's read mark; Finished says that a round has ended behind it: while the user was
+	// away (decision 45).
+	Unread   int            `json:"unread"`
+	Finished bool           `json:"finished_while_away,omitempty"`
+	LastEnd  regie.RoundEnd `json:"last_end_reason,omitempty"` // of the newest round, where that has ended
+	Head     int64          `json:"head"`                      // the last sequence number of its log
+}
+
+// SessionView is a session with its thread (spec 10.1 sessions show).
+type SessionView struct {
+	SessionSummary
+	Thread []MessageView `json:"thread"`
+	// History are its rounds, oldest first.
+	History []regie.Round `json:"history"`
+	// Spent is what its model calls have cost.
+	Spent regie.Spending `json:"spent"`
+	// Pending are messages that wait for their place in the thread (decision 10).
+	Pending []MessageView `json:"pending,omitempty"`
+	// Undos are what people took back of what its runs did, oldest first.
+	Undos []regie.Undo `json:"undos,omitempty"`
+	// Forks are the sessions that were forked from this one and are still there.
+	Forks []regie.ID `json:"forks,omitempty"`
+	// Audit is what verifying its log found, AuditError where that is not what was written.
+	Audit      *VerifyReport `json:"audit,omitempty"`
+	AuditError string        `json:"audit_error,omitempty"`
+}
+
+// MessageView is a message with its place in the log and the calls that it owns.
+type MessageView struct {
+	Seq     int64         `json:"seq"`
+	Time    time.Time     `json:"time"`
+	Message regie.Message `json:"message"`
+	Calls   []regie.Call  `json:"calls,omitempty"`
+	// Superseded says that an undo has taken the message out of the conversation.
+	Superseded bool `json:"superseded,omitempty"`
+}
+
+// Fork is the transition that copies a session's thread into a new session, up to a point (decision 17).
+type Fork struct {
+	// SessionID is the new session's; the same fork again changes nothing.
+	SessionID regie.ID
+	From      regie.ID
+	// At is a sequence number of the log of From; zero means its end. Round names a round of From in its place: the end of that.
+	At    int64
+	Round regie.ID
+	Name  string // empty: that of From
+}
+
+// Forked is the answer to a Fork.
+type Forked struct {
+	Session  regie.Session `json:"session"` // ForkedFrom.Seq is where the thread was cut
+	Messages int           `json:"messages"`
+	Calls    int           `json:"calls"`
+	// Open says that the point lies in an exchange whose calls are not all settled: the fork ends before its reply.
+	Open bool `json:"open,omitempty"`
+}
+
+// Cut says up to which message a fork at a sequence number copies a thread: up to the end of the exchange at that point (decision 17).
+// A reply goes with the message that brings its results; where that is not there yet the exchange is open, and the thread is cut before
+// the reply, because no prompt is ever built from half a batch (decision 4).
+func Cut(thread Thread, at int64) (last int64, open bool) {
+	last = at
+	for i := range thread.Messages {
+		m := &thread.Messages[i]
+		calls := thread.Calls[m.ID]
+		if m.Seq > last {
+			break
+		}
+		if m.Sender == regie.SenderUser { // what it names goes with it, once it was read
+			last = max(last, dataOf(thread.Messages[i+1:], m.ID))
+		}
+		if len(calls) == 0 || m.System != nil { // a person's enrichments come with their results
+			continue
+		}
+		end := resultsOf(thread.Messages[i+1:], calls[0].ID)
+		if end == 0 {
+			return m.Seq - 1, true
+		}
+		last = max(last, end)
+	}
+	return last, false
+}
+
+// dataOf returns where the message stands that brings what a person's message names, 0 where there is none.
+func dataOf(after []regie.Message, enriched regie.ID) int64 {
+	for i := range after {
+		switch m := &after[i]; {
+		case m.AI != nil:
+			return 0
+		case m.Enriching() && m.System.Enriches == enriched:
+			return m.Seq
+		}
+	}
+	return 0
+}
+
+// resultsOf returns where the message stands that brings a call's result, 0 where there is none.
+func resultsOf(after []regie.Message, call regie.ID) int64 {
+	for i := range after {
+		if s := after[i].System; s != nil && slices.Contains(s.CallIDs, call) {
+			return after[i].Seq
+		}
+	}
+	return 0
+}
+
+// Remove is the transition that takes a session away: a tombstone and its log stay, what it held is erased (decision 15).
+type Remove struct {
+	SessionID regie.ID
+	By        string
+}
+
+// Removed is the answer to a Remove.
+type Removed struct {
+	// SessionIDs are the session and its sub-agents', which go with it. Nothing is there where it was removed before.
+	SessionIDs []regie.ID `json:"session_ids"`
+	Bodies     int64      `json:"bodies"` // how many rows of logs lost their body
+	Blobs      int64      `json:"blobs"`  // how many attachments, whole results and kept files nothing else names
+	Rules      int        `json:"rules"`  // that counted only there and were revoked
+	// Forks are the sessions that were forked from it: they have their own copies and stay.
+	Forks []regie.ID `json:"forks,omitempty"`
+}
+
+// LogOwner is whose log it is: a session's or a workspace's.
+type LogOwner struct {
+	ID        regie.ID `json:"id"`
+	Kind      string   `json:"kind"` // session or workspace
+	Name      string   `json:"name,omitempty"`
+	Workspace string   `json:"workspace"` // its name
+	Removed   bool     `json:"removed,omitempty"`
+}
+
+// LogFilter selects logs.
+type LogFilter struct {
+	Root  string // of the workspace; empty for all
+	ID    regie.ID
+	Short string // the end of a session's id, or its beginning from eight digits on; removed sessions too
+}
+
+// LogReport says of one log whether it is what was written (spec 11.4).
+type LogReport struct {
+	LogOwner
+	VerifyReport
+	Error string `json:"error,omitempty"` // the first fault
+}
+
+// ExportFormat names the form of a SessionExport (docs/export.md). It changes when a reader of an older one would be misled.
+const ExportFormat = "regie-session-1"
+
+// SessionExport is all that a person can check of a session (spec 10.3): docs/export.md describes it.
+type SessionExport struct {
+	Format     string           `json:"format"`
+	ExportedAt time.Time        `json:"exported_at"`
+	Workspace  regie.Workspace  `json:"workspace"`
+	Session    regie.Session    `json:"session"`
+	Messages   []MessageView    `json:"messages"`
+	Pending    []MessageView    `json:"pending,omitempty"`
+	Rounds     []ExportedRound  `json:"rounds"`
+	Approvals  []regie.Approval `json:"approvals"`
+	Questions  []regie.Question `json:"questions"`
+	Undos      []regie.Undo     `json:"undos,omitempty"`
+	Log        ExportedLog      `json:"log"`
+	Blobs      []ExportedBlob   `json:"blobs"`
+}
+
+// ExportedRound is a round with its model calls; their replies and calls stand with the messages.
+type ExportedRound struct {
+	regie.Round
+	Exchanges []ExportedExchange `json:"exchanges"`
+}
+
+// ExportedExchange is a model call with its failed attempts.
+type ExportedExchange struct {
+	regie.Exchange
+	Attempts []regie.Attempt `json:"attempts,omitempty"`
+}
+
+// ExportedLog is a whole log, row by row, letter by letter.
+type ExportedLog struct {
+	OwnerID regie.ID      `json:"owner_id"`
+	Head    int64         `json:"head"`
+	MAC     string        `json:"mac"` // of the last row, hexadecimal
+	Events  []ExportedRow `json:"events"`
+}
+
+// ExportedRow is a row of a log. Body is its text exactly as it was hashed, so it stands in a string; null where it was erased.
+type ExportedRow struct {
+	Seq        int64           `json:"seq"`
+	Type       regie.EventType `json:"type"`
+	AtMicros   int64           `json:"at_us"` // microseconds since 1970 UTC, as the MAC binds it
+	BodySHA256 regie.Hash      `json:"body_sha256"`
+	MAC        string          `json:"mac"` // hexadecimal
+	Body       *string         `json:"body"`
+}
+
+// ExportedBlob is content that the session names: an attachment, a whole result, a prompt level. Data is null where it was erased.
+type ExportedBlob struct {
+	Hash regie.Hash `json:"sha256"`
+	Size int64      `json:"size"`
+	Data []byte     `json:"data"` // base64
+}

@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+)
+
+// TestAbout: an event says which file or query a call is about, whatever a model writes as arguments.
+func TestAbout(t *testing.T) {
+	for arguments, want := range map[string]string{
+		`{"path":"a.md","content":"x"}`:                    "a.md",
+		`{ "content": "\"path\": \"b\"", "path" : "a.md"}`: "a.md",
+		`{"path":"a \"b\" é.md"}`:                          `a "b" é.md`,
+		`{"path":".","query":"x.y"}`:                       "x.y",
+		`{"path":7}`:                                       "",
+		`{"path":"cut`:                                     "",
+		`{"path":"cut\`:                                    "",
+		`{"path"`:                                          "",
+		`{}`:                                               "",
+		``:                                                 "",
+		`{"path":"` + strings.Repeat("é", 200) + `"}`:  strings.Repeat("é", 100),
+		`{"path":"x` + strings.Repeat("é", 200) + `"}`: "x" + strings.Repeat("é", 99),
+	} {
+		if got := about(&regie.Call{Arguments: arguments}); got != want {
+			t.Errorf("%s: %q", arguments, got)
+		}
+	}
+	if got := about(&regie.Call{Arguments: `{"path":"a"}`, Executed: []byte(`{"path":"b"}`)}); got != "b" {
+		t.Errorf("of edited arguments: %q", got)
+	}
+}

@@ -1,0 +1,315 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Backend is another database below the same transitions. The statements are those of this package: what is written otherwise there is
+// translated, not written twice. A database that several processes write to keeps them apart by what a transition holds (Holding).
+type Backend interface {
+	// Transact runs a transition in one transaction and returns after its commit, and whether it wrote anything. run may be called more
+	// than once, each time in a new transaction; an error of it leaves nothing behind. Once begun it does not end with ctx, but by its deadline.
+	Transact(ctx context.Context, run func(Statements) error) (wrote bool, err error)
+	// Read runs a read, again where the connection broke in it, and bounds how long it waits for an answer.
+	Read(ctx context.Context, read func(context.Context) error) error
+	// Explain turns an error of the driver into one with a code and a sentence that a person can act on.
+	Explain(err error) error
+	// AuditKey reads the key of the chains (decision 15), and says what is wrong with it; recorded is what the database says of it.
+	AuditKey(recorded string) ([]byte, error)
+	// Check looks for damage.
+	Check(ctx context.Context) error
+	Close() error
+}
+
+// Statements runs the statements of one transition. Where one fails, everything after it fails too, and nothing is committed.
+type Statements interface {
+	// Queue has a writing statement run before the next one that returns something, or with the commit. With refused it must change exactly
+	// one row, and refused is the transition's error where it does not. The arguments may not be changed afterwards.
+	Queue(refused error, query string, args []any)
+	// Count runs a writing statement and returns how many rows it changed.
+	Count(query string, args []any) (int64, error)
+	// Rows runs a reading statement: int64, string, []byte, bool and nil are what it returns.
+	Rows(query string, args []any) ([][]driver.Value, error)
+	// Hold takes logs for this transition alone, before anything of them is read: what it reads afterwards stays so until its commit.
+	Hold(by Holding, key any)
+	// Hurry has this transition wait for logs that others hold for a second only: then it fails with CodeDatabaseLocked. It comes before Hold.
+	Hurry()
+	// Held returns the end of a log that is held, and whether messages wait for their place in it.
+	Held(chain int64) (seq int64, mac []byte, pending bool, err error)
+	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives then: it may be without a holder. Zero means
+	// at once. It goes with the transition.
+	NeedsHolder(round regie.ID, after time.Duration)
+	// Deadline has some process look for waits whose deadline has passed, once at is behind it. It goes with the transition.
+	Deadline(at time.Time)
+	// Wrote is told the last row that was written to a log: whether it is there tells later whether the commit was done.
+	Wrote(chain, seq int64, mac []byte)
+}
+
+// Holding says by what a transition names the logs that it holds. A transition holds sessions' logs before their workspace's, and those of
+// several sessions in the order in which they were made, so that two never wait for each other.
+type Holding int
+
+// The ways to name them.
+const (
+	ByChain    Holding = iota // the store's own key of a log, int64
+	ByOwner                   // the session, or the workspace
+	ByRound                   // its session's log
+	ByApproval                // its session's
+	ByWait                    // its session's
+	ByCall                    // its session's
+	ByUndo                    // its session's
+	ByRule                    // its workspace's
+)
+
+// BackendConfig sets up a Store over another database.
+type BackendConfig struct {
+	Backend Backend
+	// Read is the pool that reads go through.
+	Read *sql.DB
+	// Translate writes a statement of this package as the database reads it, and Arguments what its parameters get.
+	Translate func(query string) string
+	Arguments func(args []any) ([]any, error)
+	Key       []byte // of the chains
+	Schema    int64  // the version of the schema that this program knows
+	Notify    func(session regie.ID, seq int64)
+	Gate      func(committed, wrote bool) error
+	// ReadOnly has every transition refused with CodeReadOnly.
+	ReadOnly bool
+}
+
+// NewStore is the same store over another database, which is open and has its schema.
+func NewStore(c BackendConfig) *Store {
+	if c.Notify == nil {
+		c.Notify = func(regie.ID, int64) {}
+	}
+	s := &Store{
+		other: c.Backend, schema: c.Schema,
+		read: reader{
+			db: c.Read, prepared: new(sync.Map), missed: new(sync.Map), translate: c.Translate, arguments: c.Arguments, isolation: sql.LevelRepeatableRead,
+			again: c.Backend.Read,
+		},
+	}
+	if !c.ReadOnly {
+		s.writer = &writer{other: c.Backend, key: c.Key, notify: c.Notify, gate: c.Gate}
+	}
+	return s
+}
+
+// closeOther ends the pools of another database. Reads that are under way come to their end first, so that none takes a connection for
+// broken that is only closed.
+func (s *Store) closeOther() error {
+	for range 200 {
+		if s.read.db.Stats().InUse == 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return errors.Join(s.read.db.Close(), s.other.Close())
+}
+
+// transact runs a transition on another database.
+func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	var last *tx
+	wrote, err = w.other.Transact(ctx, func(s Statements) error {
+		last = &tx{
+			w:     &writer{mac: hmac.New(sha256.New, w.key)}, // only for link and genesis
+			heads: map[int64]head{}, notices: map[regie.ID]int64{}, other: s,
+		}
+		return runRecovered(&op{run: fn}, last)
+	})
+	if err != nil {
+		return false, w.other.Explain(err)
+	}
+	for session, seq := range maps.All(last.notices) {
+		w.notify(session, seq)
+	}
+	return wrote, nil
+}
+
+// hold is Statements.Hold. SQLite has one writer, which holds everything.
+func (t *tx) hold(by Holding, key any) {
+	if t.other != nil {
+		t.other.Hold(by, key)
+	}
+}
+
+// hurry is Statements.Hurry.
+func (t *tx) hurry() {
+	if t.other != nil {
+		t.other.Hurry()
+	}
+}
+
+// heldHead returns the end of a log of another database.
+func (t *tx) heldHead(chain int64) (h head, err error) {
+	seq, mac, _, err := t.other.Held(chain)
+	h.seq = seq
+	copy(h.mac[:], mac)
+	return h, err
+}
+
+// headStart is what who stores a piece of news has for claiming the round itself, before another process is brought to it: whoever asked for it
+// listens there.
+const headStart = 200 * time.Millisecond
+
+// needsHolder has some process go on with a round that nobody holds, from a time on. SQLite has one process, which does so by itself.
+func (t *tx) needsHolder(round regie.ID, after time.Duration) {
+	if t.other != nil {
+		t.other.NeedsHolder(round, after)
+	}
+}
+
+// mayWait reports whether messages may wait for their place in a log: never false where they do.
+func (t *tx) mayWait(chain int64) (bool, error) {
+	if t.other == nil {
+		return t.w.pending[chain], nil
+	}
+	if h, made := t.heads[chain]; made && h.seq == 0 {
+		return false, nil
+	}
+	_, _, pending, err := t.other.Held(chain)
+	return pending, err
+}
+
+// noteWaiting remembers that messages wait for their place in a log.
+func (t *tx) noteWaiting(chain int64, waits bool) {
+	switch {
+	case t.other != nil: // others may change that: it is asked anew by each transition
+	case waits:
+		t.w.pending[chain] = true
+	default:
+		delete(t.w.pending, chain)
+	}
+}
+
+// eventNumber is the key of a log row beside its place: SQLite counts them in the order in which they come, and elsewhere, where several
+// processes write, each follows from its place.
+func (t *tx) eventNumber(chain, seq int64) int64 {
+	if t.other != nil {
+		return chain<<32 | seq
+	}
+	t.lastEvent++
+	return t.lastEvent
+}
+
+func (t *tx) otherRow(query string, args []any) found {
+	rows, err := t.other.Rows(query, args)
+	if err == nil && len(rows) == 0 {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
+		return found{err: err}
+	}
+	return found{row: rows[0]}
+}
+
+func (t *tx) otherEach(query string, args []any, fn func(found) error) error {
+	rows, err := t.other.Rows(query, args)
+	for i := 0; err == nil && i < len(rows); i++ {
+		err = fn(found{row: rows[i]})
+	}
+	return err
+}
+
+// auditKey returns the key that a database's logs are written with.
+func (s *Store) auditKey(recorded string) ([]byte, error) {
+	if s.other != nil {
+		return s.other.AuditKey(recorded)
+	}
+	return rightAuditKey(s.dir, recorded)
+}
+
+// ErrNotHeld says that a transition writes to a log that it does not hold.
+var ErrNotHeld = regie.Errorf(regie.CodeInternal, "a transition writes to a log that it does not hold")
+
+// OpenAuditKey reads the key of chains that are there, in the data directory dir, or in that of the same database under another name beside it;
+// recorded is the hash of it that the database has, "" where none is recorded. It returns CodeCorrupt for a key that is missing, cut off, or
+// not that one.
+func OpenAuditKey(dir, recorded string) ([]byte, error) {
+	_, missing := os.Stat(filepath.Join(dir, auditKey))
+	if errors.Is(missing, fs.ErrNotExist) {
+		if key := keyBeside(dir, recorded); key != nil {
+			return key, nil
+		}
+	}
+	return rightAuditKey(dir, recorded)
+}
+
+// KeepAuditKey is OpenAuditKey that leaves the key in dir: the directory beside it may go.
+func KeepAuditKey(dir, recorded string) ([]byte, error) {
+	key, err := OpenAuditKey(dir, recorded)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, auditKey)
+	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+		err = writeAuditKey(path, key)
+	}
+	return key, err
+}
+
+// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a database records of it.
+func MakeAuditKey(dir string) (key []byte, hash string, err error) {
+	key, err = readAuditKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = makeAuditKey(filepath.Join(dir, auditKey))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return key, hashOfKey(key), nil
+}
+
+// RecordedKey is the name in meta under which the hash of the key is recorded.
+const RecordedKey = auditKeyHash
+
+// Lately is how long a blob that was put counts as one that somebody is about to name.
+const Lately = lately
+
+// recentBlobs are those that somebody is about to name.
+func (s *Store) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (map[regie.Hash]bool, error) {
+	if s.other == nil {
+		return s.blobs.recent(now), nil
+	}
+	fresh := map[regie.Hash]bool{}
+	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		var noted int64 // whoever notes it from here on waits, and finds it erased
+		err := t.row("SELECT noted_at FROM blobs WHERE hash = ? FOR NO KEY UPDATE", hash).Scan(&noted)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		if noted > now.Add(-lately).UnixMicro() {
+			fresh[hash] = true
+		}
+	}
+	return fresh, nil
+}
+
+// putNoted stores a blob, or notes that somebody is about to name it once more.
+const putNoted = `INSERT INTO blobs (hash, size, data, created_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?4)
+	ON CONFLICT (hash) DO UPDATE SET data = coalesce(blobs.data, excluded.data), noted_at = excluded.noted_at`
+
+// noteBlob is hasBlob where other processes erase blobs too: who finds one there notes it in its row, so that it stays for a while.
+func (s *Store) noteBlob(ctx context.Context, hash regie.Hash, now time.Time) (there bool, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
+		now.Add(-lately/2).UnixMicro()).Scan(&there)
+	return there, err
+}

@@ -1,0 +1,59 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Enrich stores what was read of what a person's message names: the queries with their results and the DATA_ADDED that brings them, whole or
+// not at all (decision 46). The round stays where it is. It returns CodeStale, and CodeStopRequested where a stopping word came first.
+// That it is done once follows from the fence: only the round's one holder reads, in the order of the thread.
+func (s *Store) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
+	now := time.Now().UTC()
+	b := batch{fence: fence, now: now}
+	b.message(&in.Message)
+	for i := range in.Calls {
+		b.settled(&in.Calls[i])
+	}
+	if b.err != nil {
+		return store.Outcome{}, b.err
+	}
+	var out store.Outcome
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Outcome{}
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, false); err != nil {
+			return err
+		}
+		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
+			return err
+		}
+		if err := b.store(t); err != nil {
+			return err
+		}
+		out.Seq = in.Message.Seq
+		return nil
+	})
+	return out, err
+}
+
+// readEnrichments returns what a round read of what its messages name.
+func readEnrichments(ctx context.Context, q querier, round regie.ID) ([]store.EnrichmentView, error) {
+	messages, err := readMessages(ctx, q, `WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'DATA_ADDED'
+		AND m.calls > 0 ORDER BY m.seq`, round)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.EnrichmentView
+	for i := range messages {
+		view := store.EnrichmentView{Message: messages[i]}
+		if view.Calls, err = readCalls(ctx, q, callsOfMessage, messages[i].ID); err != nil {
+			return nil, err
+		}
+		out = append(out, view)
+	}
+	return out, nil
+}

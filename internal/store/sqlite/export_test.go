@@ -1,0 +1,42 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// TellErased has a log say that the bodies of all its rows may be gone, as retention and redaction would of some of them.
+func (s *Store) TellErased(ctx context.Context, owner regie.ID) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		var chain, head int64
+		if err := t.row("SELECT n, head FROM chains WHERE owner_id = ?", owner).Scan(&chain, &head); err != nil {
+			return err
+		}
+		event, err := newEvent(regie.EventErased, erasedEvent{Reason: "TEST", Rows: [][2]int64{{1, head}}})
+		if err != nil {
+			return err
+		}
+		_, err = t.appendEvents(owner, chain, time.Now().UTC(), []logEvent{event})
+		return err
+	})
+}
+
+// PlanOfStanding is how SQLite goes about the question that stands before each message.
+func (s *Store) PlanOfStanding(ctx context.Context) (plan string, err error) {
+	rows, err := s.read.db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+standing, regie.NewID())
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return "", err
+		}
+		plan += detail + "\n"
+	}
+	return plan, rows.Err()
+}

@@ -1,0 +1,302 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Fork copies a session's thread, up to the end of the exchange at a point, into a new session: messages and settled calls under new
+// ids, and nothing that could go on by itself (decision 17). Its log begins with what it was forked from and binds the copies like
+// anything else, so that neither session needs the other's content; whole results and attachments are blobs, which both name.
+//
+// It returns CodeNotFound for a session or round that is not there, CodeBadRequest for a point that is not in the log, and CodeConflict
+// for a message whose content was erased. The same fork again changes nothing.
+func (s *Store) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
+	now := time.Now().UTC()
+	if in.SessionID.IsZero() {
+		in.SessionID = regie.NewID()
+	}
+	if out, there, err := s.forkedBefore(ctx, in); there || err != nil {
+		return out, err
+	}
+	c := copying{now: now, to: in.SessionID, messages: map[regie.ID]regie.ID{}, calls: map[regie.ID]regie.ID{}}
+	if err := s.snapshot(ctx, func(ctx context.Context, q querier) error { return c.read(ctx, q, in) }); err != nil {
+		return store.Forked{}, explain(err, FileName)
+	}
+	if err := c.copy(); err != nil {
+		return store.Forked{}, err
+	}
+	err := s.writer.do(ctx, func(t *tx) error { return c.store(t, in.From) })
+	return c.out, err
+}
+
+// forkedBefore looks for the session that a fork is to make.
+func (s *Store) forkedBefore(ctx context.Context, in store.Fork) (out store.Forked, there bool, err error) {
+	out.Session, _, err = readSession(ctx, s.read, in.SessionID)
+	switch {
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		return out, false, nil
+	case err != nil:
+		return out, false, explain(err, FileName)
+	case out.Session.ForkedFrom == nil || out.Session.ForkedFrom.SessionID != in.From:
+		return out, true, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
+	}
+	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(m.calls), 0) FROM messages m JOIN sessions s ON s.n = m.session
+		WHERE s.id = ? AND (m.round_id NOT IN (SELECT id FROM rounds r WHERE r.session = s.n)
+			OR m.system_type = 'UNDONE' AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.message_id = m.id))`, in.SessionID).Scan(&out.Messages, &out.Calls)
+	return out, true, explain(err, FileName)
+}
+
+// copying is a fork on its way into the store. What is read from the source never changes any more, but that a person may resolve an
+// UNKNOWN call of it meanwhile: then the copy is UNKNOWN still, and is asked about.
+type copying struct {
+	now      time.Time
+	to       regie.ID
+	thread   store.Thread
+	out      store.Forked
+	messages map[regie.ID]regie.ID // new ids by old ones
+	calls    map[regie.ID]regie.ID
+	copies   []regie.Message
+	rows     []regie.Call
+	events   []logEvent
+	places   []int // of the copies' events
+	gone     regie.Supersede
+}
+
+// read takes the source's thread up to the point.
+func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
+	from, _, err := readSession(ctx, q, in.From)
+	if err != nil {
+		return err
+	}
+	at, err := point(ctx, q, in)
+	if err != nil {
+		return err
+	}
+	if c.thread, err = readThread(ctx, q, in.From, 0); err != nil {
+		return err
+	}
+	last, open := store.Cut(c.thread, at)
+	for i := range c.thread.Messages {
+		m := &c.thread.Messages[i]
+		if m.Seq > last {
+			c.thread.Messages = c.thread.Messages[:i]
+			break
+		}
+		if _, err := m.Variant(); err != nil {
+			return regie.Errorf(regie.CodeConflict, "the content of message %d was erased: fork the session before it", m.Seq)
+		}
+	}
+	c.out.Open = open
+	c.out.Session = from
+	session := &c.out.Session
+	session.ID, session.Type, session.State, session.EndReason = c.to, regie.SessionChat, regie.SessionIdle, ""
+	session.CreatedAt, session.LastActivity, session.Epoch = c.now, c.now, 0
+	session.ForkedFrom = &regie.ForkPoint{SessionID: in.From, Seq: last}
+	if in.Name != "" {
+		session.Name = in.Name
+	}
+	return nil
+}
+
+// point is where the source is to be cut.
+func point(ctx context.Context, q querier, in store.Fork) (int64, error) {
+	var head int64
+	if err := q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", in.From).Scan(&head); err != nil {
+		return 0, err
+	}
+	if !in.Round.IsZero() {
+		var last sql.NullInt64
+		err := q.QueryRowContext(ctx, `SELECT max(m.seq) FROM rounds r JOIN sessions s ON s.n = r.session JOIN messages m ON m.session = s.n AND m.round_id = r.id
+			WHERE r.id = ? AND s.id = ?`, in.Round, in.From).Scan(&last)
+		if err == nil && !last.Valid {
+			err = regie.Errorf(regie.CodeNotFound, "there is no run %s in this session", in.Round)
+		}
+		return last.Int64, err
+	}
+	switch {
+	case in.At == 0:
+		return head, nil
+	case in.At < 0 || in.At > head:
+		return 0, regie.Errorf(regie.CodeBadRequest, "the log of this session goes from 1 to %d: there is no %d in it", head, in.At)
+	}
+	return in.At, nil
+}
+
+// copy makes the copies and the log that tells of them.
+func (c *copying) copy() error {
+	for i := range c.thread.Messages {
+		m := &c.thread.Messages[i]
+		c.messages[m.ID] = regie.NewID()
+		for _, call := range c.thread.Calls[m.ID] {
+			c.calls[call.ID] = regie.NewID()
+		}
+	}
+	if err := c.tell(regie.EventSession, c.out.Session); err != nil {
+		return err
+	}
+	for i := range c.thread.Messages {
+		m := &c.thread.Messages[i]
+		c.gone.See(m)
+		c.copies = append(c.copies, c.message(m))
+		c.places = append(c.places, len(c.events))
+		if err := c.tell(regie.EventMessage, &c.copies[len(c.copies)-1]); err != nil {
+			return err
+		}
+		for _, call := range c.thread.Calls[m.ID] {
+			call = c.call(call)
+			c.rows = append(c.rows, call)
+			if err := c.tell(regie.EventToolResult, copiedCall(&call)); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range c.copies { // as of the fork: an undo behind its point does not count in it
+		c.copies[i].Superseded = c.gone.Hides(i+1, &c.copies[i])
+	}
+	c.out.Messages, c.out.Calls = len(c.copies), len(c.rows)
+	return nil
+}
+
+func (c *copying) tell(kind regie.EventType, body any) error {
+	event, err := newEvent(kind, body)
+	c.events = append(c.events, event)
+	return err
+}
+
+// message is a copy. Its round and exchange stay those in which it was written: they are where it comes from.
+func (c *copying) message(m *regie.Message) regie.Message {
+	out := *m
+	if out.Copied == nil {
+		out.Copied = &regie.Copied{MessageID: m.ID, At: m.Time}
+	}
+	out.ID, out.SessionID, out.Time, out.ClientID = c.messages[m.ID], c.to, c.now, ""
+	if m.AI != nil {
+		reply := *m.AI
+		reply.Parts = append([]regie.Part(nil), m.AI.Parts...)
+		for i := range reply.Parts {
+			if reply.Parts[i].Type == regie.PartCall {
+				reply.Parts[i].CallID = c.calls[reply.Parts[i].CallID]
+			}
+		}
+		out.AI = &reply
+	}
+	if m.System != nil {
+		content := *m.System
+		content.CallIDs = nil
+		for _, id := range m.System.CallIDs {
+			content.CallIDs = append(content.CallIDs, c.calls[id])
+		}
+		if !content.Enriches.IsZero() {
+			content.Enriches, content.Queries = c.messages[content.Enriches], slices.Clone(m.System.Queries)
+			for i := range content.Queries {
+				content.Queries[i].CallID = c.calls[content.Queries[i].CallID]
+			}
+		}
+		out.System = &content
+	}
+	return out
+}
+
+// call is a copy. It has no evidence: what could be undone is the source's.
+func (c *copying) call(call regie.Call) regie.Call {
+	if call.CopyOf.IsZero() {
+		call.CopyOf = call.ID
+	}
+	call.MessageID, call.ID, call.SessionID, call.Intent = c.messages[call.MessageID], c.calls[call.ID], c.to, nil
+	if !call.DuplicateOf.IsZero() {
+		call.DuplicateOf = c.calls[call.DuplicateOf]
+	}
+	return call
+}
+
+// copiedCall is what a fork's log says of a call: all that the source's log said of it one by one.
+func copiedCall(c *regie.Call) callEvent {
+	event := callEvent{
+		CallID: c.ID, CopyOf: c.CopyOf, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: c.State, Code: c.NotRun, Bytes: len(c.Result),
+		Executed: hashOrZero(c.Executed), Recovered: c.Recovered, DurationUS: c.DurationUS,
+	}
+	if c.Error != nil {
+		event.Error = c.Error.Code
+	} else {
+		event.Result = regie.HashOf([]byte(c.Result))
+	}
+	if r := c.Resolution; r != nil {
+		at := r.At
+		event.ResolvedAs, event.ResolvedBy, event.Note, event.ResolvedAt = r.As, r.By, r.Note, &at
+	}
+	return event
+}
+
+// store writes the copies. The source must still be there: what was read of it is not to outlive its removal.
+func (c *copying) store(t *tx, from regie.ID) error {
+	t.hold(ByOwner, from)
+	var source int64
+	err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", from).Scan(&source)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound("session", from)
+	}
+	if err != nil {
+		return err
+	}
+	session, at := &c.out.Session, c.now.UnixMicro()
+	made, chain, err := t.insertChain(session.ID, c.now)
+	if err != nil || !made { // another one of this id was faster: it is the same fork
+		return err
+	}
+	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision 49).
+	if err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
+			forked_from, forked_at_seq, state, created_at)
+		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, 'IDLE', ?
+		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, at, source); err != nil {
+		return err
+	}
+	for i := range c.rows {
+		if err := t.insertCopy(chain, &c.rows[i]); err != nil {
+			return err
+		}
+	}
+	first, err := t.appendEvents(session.ID, chain, c.now, c.events)
+	if err != nil {
+		return err
+	}
+	for i := range c.copies {
+		c.copies[i].Seq = first + int64(c.places[i])
+		if err := t.insertMessage(chain, &c.copies[i]); err != nil {
+			return err
+		}
+	}
+	// Who forks knows what is there.
+	err = t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain, first+int64(len(c.events))-1)
+	return err
+}
+
+// insertCopy stores a settled call as it is.
+func (t *tx) insertCopy(chain int64, c *regie.Call) error {
+	problem, err := callError(c)
+	if err != nil {
+		return err
+	}
+	var as, by, note, resolved, took any
+	if c.DurationUS > 0 {
+		took = c.DurationUS
+	}
+	if r := c.Resolution; r != nil {
+		as, by, note, resolved = string(r.As), r.By, null(r.Note), micros(r.At)
+	}
+	err = t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+			signature, definition, arguments, executed, ask, state, code, result, error, result_blob, duplicate_of, attempts, recovered, duration_us, proposed_at,
+			started_at, settled_at, resolved_at, resolved_by, resolved_as, resolve_note, copy_of)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID), string(c.Kind), string(c.Class),
+		c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun), result(c), problem,
+		c.ResultBlob, c.DuplicateOf, c.Attempts, flag(c.Recovered), took, c.ProposedAt.UnixMicro(), micros(c.StartedAt), micros(c.SettledAt),
+		resolved, by, as, note, c.CopyOf)
+	return err
+}

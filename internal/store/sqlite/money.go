@@ -1,0 +1,240 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// What is spent stands in three places, each written by the transition that learns of it: in the row of the call, in the sum of its
+// round, and, where anything of it was to be paid, in spending: one row for each session and one for each workspace and day. What is
+// reserved stands in the row of the open call and in its round's sum alone: it becomes spent, or free, in one transition, and nothing
+// else has to be put right then. So a cap is compared with two sums, and a process that dies leaves both as they were.
+
+// ever is the day of the rows that count over all days.
+const ever = 0
+
+// dayOf is the day of a moment where this program runs, as a number that people can read: 20261122.
+func dayOf(at time.Time) int64 {
+	year, month, day := at.In(time.Local).Date() //nolint:gosmopolitan // a person's day is where they are
+	return int64(year)*10_000 + int64(month)*100 + int64(day)
+}
+
+// Reserve puts another reservation in the place of that of a round's open model call, as much as the caps leave of what is wanted. Where
+// they leave too little nothing is reserved, and the cap is named. It returns CodeStale, CodeStopRequested, or CodeConflict where the
+// exchange is not open.
+func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error) {
+	var out store.Granted
+	err := s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, true); err != nil {
+			return err
+		}
+		if err := t.unreserve(fence.RoundID); err != nil {
+			return err
+		}
+		var err error
+		if out, err = t.reserve(fence, wants, time.Now()); err != nil {
+			return err
+		}
+		return t.one(errNotOpen, "UPDATE exchanges SET reserved_microusd = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
+			out.Reserved, fence.RoundID, exchange)
+	})
+	return out, err
+}
+
+// reserve adds what the caps leave of a reservation to its round's sum. What is reserved by several at once is looked at by one after the
+// other: whoever reserves under a cap that others share holds a row of it until the commit.
+func (t *tx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
+	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
+	for _, limit := range []struct {
+		scope regie.CapScope
+		cap   int64
+	}{
+		{regie.CapRound, wants.Caps.Round}, {regie.CapSession, wants.Caps.Session}, {regie.CapDay, wants.Caps.Day}, {regie.CapWorkspace, wants.Caps.Workspace},
+	} {
+		if limit.cap <= 0 {
+			continue
+		}
+		used, err := t.used(limit.scope, fence, now)
+		if err != nil {
+			return out, err
+		}
+		if fault.Bug(fault.BugBudget) {
+			used = 0
+		}
+		granted, ok := wants.Grant(limit.cap - used)
+		if !ok {
+			return store.Granted{Refused: &store.OverCap{Scope: limit.scope, Cap: limit.cap, Used: used}}, nil
+		}
+		out.Reserved = min(out.Reserved, granted)
+	}
+	err := t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved, fence.RoundID)
+	return out, err
+}
+
+// used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way from the one to the other meanwhile.
+func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used int64, err error) {
+	switch scope {
+	case regie.CapRound:
+		err = t.row("SELECT spent_microusd + reserved_microusd FROM rounds WHERE id = ?", fence.RoundID).Scan(&used)
+	case regie.CapSession:
+		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.id), 0)
+				+ (SELECT r.reserved_microusd FROM rounds r WHERE r.id = ?) FROM sessions s WHERE s.n = ?`, int64(ever), fence.RoundID, fence.Chain).Scan(&used)
+	case regie.CapWorkspace:
+		t.holdBudget("SELECT w.id FROM workspaces w JOIN sessions s ON s.workspace_id = w.id WHERE s.n = ? FOR NO KEY UPDATE OF w", fence.Chain)
+		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.workspace_id), 0)
+				+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
+					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = s.workspace_id), 0)
+			FROM sessions s WHERE s.n = ?`, dayOf(now), fence.Chain).Scan(&used)
+	default:
+		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
+		err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
+			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)`, dayOf(now)).Scan(&used)
+	}
+	return used, err
+}
+
+// holdBudget keeps others from reserving under the same cap until the commit, so that each sees what those before it have reserved.
+// SQLite has one writer.
+func (t *tx) holdBudget(query string, key any) {
+	if t.other != nil {
+		t.other.Queue(nil, query, []any{key})
+	}
+}
+
+// unreserve gives back what is reserved for a round's open model call.
+func (t *tx) unreserve(round regie.ID) error {
+	if err := t.exec("UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0", round); err != nil {
+		return err
+	}
+	return t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
+}
+
+// addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
+func (t *tx) addUp(fence store.Fence, add totals, reserved int64) error {
+	if add.tokens > 0 {
+		if err := t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID); err != nil {
+			return err
+		}
+	}
+	if !add.money() && reserved == 0 {
+		return nil
+	}
+	return t.exec("UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
+		add.cost, add.released, reserved, fence.RoundID)
+}
+
+// book adds what a call cost to what its session and its workspace have spent. A call that cost nothing leaves no trace.
+func (t *tx) book(fence store.Fence, add totals, now time.Time) error {
+	if add.cost == 0 && !add.unknown {
+		return nil
+	}
+	due := int64(0)
+	if add.unknown {
+		due = add.cost
+	}
+	const first = "INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, "
+	const more = `, ?, ?, ?) ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
+		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`
+	if err := t.exec(first+"?"+more, int64(ever), fence.SessionID, add.cost, due, flag(add.unknown)); err != nil {
+		return err
+	}
+	return t.exec(first+"(SELECT workspace_id FROM sessions WHERE n = ?)"+more, dayOf(now), fence.Chain, add.cost, due, flag(add.unknown))
+}
+
+// Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder has let go of it when this returns. It
+// returns CodeStale, or CodeStopRequested where another word came first.
+func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
+	now := time.Now().UTC()
+	b := batch{fence: fence, now: now}
+	b.add(regie.EventNotice, in.Notice)
+	b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
+	if b.err != nil {
+		return b.err
+	}
+	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, true); err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", now.UnixMicro(), fence.Chain); err != nil {
+			return err
+		}
+		if err := b.store(t); err != nil {
+			return err
+		}
+		return t.derive(fence.SessionID, fence.Chain, now)
+	})
+}
+
+// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be due beside it, and how many there are
+// whose cost nobody knows. columns stand before them, rounds says which rounds, behind stands behind.
+func callsOf(columns, rounds, behind string) string {
+	return "SELECT " + columns + `coalesce(sum(c.cost_microusd), 0), coalesce(sum(CASE WHEN c.cost_microusd IS NULL THEN c.reserved_microusd ELSE 0 END), 0),
+			count(*) - count(c.cost_microusd)
+		FROM (SELECT e.round_id, e.cost_microusd, e.reserved_microusd FROM exchanges e WHERE e.state = 'REPLIED' AND e.round_id IN (` + rounds + `)
+			UNION ALL SELECT a.round_id, a.cost_microusd, a.reserved_microusd FROM attempts a WHERE a.round_id IN (` + rounds + ")) c" + behind
+}
+
+// readSpending reads what callsOf selects; more are its columns.
+func readSpending(row scanner, more ...any) (out regie.Spending, err error) {
+	var unknown int64
+	err = row.Scan(append(more, &out.Cost, &out.Due, &unknown)...)
+	out.Known = unknown == 0
+	return out, err
+}
+
+// spendingOf adds up what the calls of a round cost.
+func spendingOf(exchanges []store.ExchangeView) regie.Spending {
+	out := regie.Spending{Known: true}
+	for i := range exchanges {
+		for _, a := range exchanges[i].Attempts {
+			out = out.With(a.Money)
+		}
+		if exchanges[i].State == regie.ExchangeReplied {
+			out = out.With(exchanges[i].Money)
+		}
+	}
+	return out
+}
+
+// spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without a call has cost nothing.
+func (s *Store) spentByRound(ctx context.Context, root string, limit int) (map[regie.ID]regie.Spending, error) {
+	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
+		WHERE s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
+	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"), root, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[regie.ID]regie.Spending{}
+	for rows.Next() {
+		var round regie.ID
+		spent, err := readSpending(rows, &round)
+		if err != nil {
+			return nil, err
+		}
+		out[round] = spent
+	}
+	return out, rows.Err()
+}
+
+// SpentToday returns what is spent today by the workspace at root, and by all.
+func (s *Store) SpentToday(ctx context.Context, root string) (out store.Spent, err error) {
+	now := time.Now()
+	year, month, day := now.Date()
+	out.Day = time.Date(year, month, day, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as dayOf
+	const sums = `SELECT coalesce(sum(p.spent_microusd - p.due_microusd), 0), coalesce(sum(p.due_microusd), 0), coalesce(sum(p.unknown_calls), 0) FROM spending p JOIN workspaces w ON w.id = p.owner
+		WHERE p.day = ? AND (w.root = ? OR ? = '')`
+	if out.Workspace, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), root, root)); err == nil {
+		out.All, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), "", ""))
+	}
+	return out, explain(err, FileName)
+}

@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Note stores a message for the audit, and has the round wait where it cannot go on with a call for now (decisions 5 and 42). It returns
+// CodeStale, CodeStopRequested where a stopping word came first, and CodeConflict for a call that is not STARTED.
+func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error) {
+	now := time.Now().UTC()
+	b := batch{fence: fence, now: now}
+	if in.Message != nil {
+		b.message(in.Message)
+	}
+	if b.err != nil {
+		return store.Outcome{}, b.err
+	}
+	waits := !in.Waits.IsZero()
+	var out store.Outcome
+	err := s.writer.do(ctx, func(t *tx) error {
+		out = store.Outcome{}
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, waits); err != nil {
+			return err
+		}
+		if waits {
+			if err := t.one(errNotStarted, "UPDATE calls SET recovered = 1, attempts = attempts + 1 WHERE id = ? AND round_id = ? AND state = 'STARTED'",
+				in.Waits, fence.RoundID); err != nil {
+				return err
+			}
+		}
+		if err := b.store(t); err != nil || !waits {
+			return err
+		}
+		if err := t.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now); err != nil {
+			return err
+		}
+		return t.follow(fence, follows{park: true}, &out, now)
+	})
+	return out, err
+}
+
+var errNotStarted = regie.Errorf(regie.CodeConflict, "the call has not been started, or has its result")

@@ -1,0 +1,279 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// BeginUndo stores that an undo is intended, with each file as it was found and as it is to be (decision 16): nothing has changed by then, and
+// the contents of both are blobs already. holder holds the session from then on, until FinishUndo. It returns what is stored: the same undo
+// again changes nothing, in whatever state it is, and is not held.
+//
+// It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another undo of the workspace is under way or
+// where the id is taken, and CodeNotFound.
+func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
+	event, err := newEvent(regie.EventUndo, &in)
+	if err != nil {
+		return out, err
+	}
+	there := false
+	err = s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, in.SessionID)
+		var chain int64
+		var workspace regie.ID
+		if there, err = t.undoThere(&in); err != nil || there {
+			return err
+		}
+		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &workspace)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("session", in.SessionID)
+		}
+		if err == nil {
+			err = t.mayUndo(chain, workspace)
+		}
+		if err != nil {
+			return err
+		}
+		if in.Seq, err = t.appendEvents(in.SessionID, chain, now, []logEvent{event}); err != nil {
+			return err
+		}
+		if err := t.insertUndo(chain, workspace, &in); err != nil {
+			return err
+		}
+		out.Epoch, err = t.holdForUndo(chain, holder)
+		return err
+	})
+	out.Undo = in
+	if err == nil && there {
+		out.Undo, err = s.Undo(ctx, in.ID)
+	}
+	return out, err
+}
+
+// ClaimUndo makes holder the one that carries out an intended undo, from where its files stand: the session's epoch rises, so that an earlier
+// holder cannot finish it (invariant 8). It returns store.ErrElsewhere while another holder's lease of it is not over, and CodeNotFound. A
+// done one is returned, and not held.
+func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
+	err = s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByUndo, id)
+		var chain int64
+		var state string
+		err := t.row("SELECT session, state FROM undos WHERE id = ?", id).Scan(&chain, &state)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("undo", id)
+		case err != nil || state == string(regie.UndoDone):
+			return err
+		}
+		if err := t.mayClaim(chain, holder); err != nil {
+			return err
+		}
+		out.Epoch, err = t.holdForUndo(chain, holder)
+		return err
+	})
+	if err == nil {
+		out.Undo, err = s.Undo(ctx, id)
+	}
+	return out, err
+}
+
+// holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until the undo is done.
+func (t *tx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
+	if err := t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch); err != nil {
+		return 0, err
+	}
+	epoch++
+	return epoch, t.exec("UPDATE sessions SET epoch = ?, lease_holder = ? WHERE n = ?", epoch, holder, chain)
+}
+
+// undoThere looks for an undo that is stored already.
+func (t *tx) undoThere(in *regie.Undo) (bool, error) {
+	var round, undoes regie.ID
+	err := t.row("SELECT round_id, undoes FROM undos WHERE id = ?", in.ID).Scan(&round, &undoes)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err == nil && (round != in.RoundID || undoes != in.Undoes):
+		return true, regie.Errorf(regie.CodeConflict, "the undo id %s is taken", in.ID)
+	}
+	return true, err
+}
+
+// mayUndo says why nothing of a session can be undone now, or nil.
+func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
+	var open, state string
+	err := t.row("SELECT coalesce((SELECT r.state FROM rounds r WHERE r.session = s.n AND r.state <> 'ENDED'), ''), s.state FROM sessions s WHERE s.n = ?", chain).Scan(&open, &state)
+	if err == nil && open != "" {
+		err = store.RunIsOpen(regie.SessionState(state))
+	}
+	if err != nil {
+		return err
+	}
+	var under bool
+	err = t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE workspace_id = ? AND state = 'INTENDED')", workspace).Scan(&under)
+	if err == nil && under {
+		err = errUndoing
+	}
+	return err
+}
+
+// errUndoing has a name above this package: who starts a round waits for the end of the undo.
+var errUndoing = store.ErrUndoing
+
+func (t *tx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
+	makes, err := list(u.Makes)
+	if err != nil {
+		return err
+	}
+	removes, err := list(u.Removes)
+	if err != nil {
+		return err
+	}
+	effects, err := list(u.Effects)
+	if err != nil {
+		return err
+	}
+	if err := t.exec(`INSERT INTO undos (id, session, workspace_id, round_id, undoes, state, forced, chat, makes, removes, effects, author, seq, created_at)
+		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, chain, workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat), makes, removes,
+		effects, u.By, u.Seq, u.CreatedAt.UnixMicro()); err != nil {
+		return err
+	}
+	for i := range u.Files {
+		f := &u.Files[i]
+		if err := t.exec("INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list is a list as JSON; an empty one is [].
+func list[T any](items []T) (string, error) {
+	if items == nil {
+		items = []T{}
+	}
+	data, err := json.Marshal(items)
+	return string(data), err
+}
+
+// FinishUndo stores what became of each file of an intended undo, which is done then, with the UNDONE message in the thread. Where the undo is about
+// the chat too, the round's messages are superseded, or count again. Finishing a done one changes nothing. It returns CodeStale where another
+// holder has taken it over.
+func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.Undo, err error) {
+	u, err := s.Undo(ctx, in.UndoID)
+	if err != nil || u.State == regie.UndoDone {
+		return u, err
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	seq := u.Seq
+	u.Files, u.State, u.DoneAt, u.MessageID, u.Seq = in.Files, regie.UndoDone, now, in.Message.ID, 0
+	done, err := newEvent(regie.EventUndo, &u)
+	if err != nil {
+		return u, err
+	}
+	u.Seq = seq
+	message := in.Message
+	err = s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, u.SessionID)
+		var state string
+		b := batch{now: now, events: []logEvent{done}}
+		if err := t.row("SELECT s.id, s.n, u.state FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = ?", u.ID).Scan(&b.fence.SessionID, &b.fence.Chain, &state); err != nil {
+			return err
+		}
+		if state == string(regie.UndoDone) {
+			return nil
+		}
+		if !fault.Bug(fault.BugNoEpoch) {
+			err := t.one(errStale, "UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", b.fence.Chain, in.Epoch)
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.settleFiles(&u); err != nil {
+			return err
+		}
+		undone, err := t.supersede(b.fence.Chain, &u)
+		if err != nil {
+			return err
+		}
+		content := *in.Message.System
+		content.Undone = &undone
+		message.System = &content
+		b.message(&message)
+		if b.err != nil {
+			return b.err
+		}
+		if err := b.store(t); err != nil {
+			return err
+		}
+		return t.one(errUndone, "UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'", now.UnixMicro(), message.ID, u.ID)
+	})
+	if err != nil {
+		return u, err
+	}
+	return s.Undo(ctx, u.ID)
+}
+
+var errUndone = regie.Errorf(regie.CodeConflict, "the undo is done already")
+
+func (t *tx) settleFiles(u *regie.Undo) error {
+	for i := range u.Files {
+		f := &u.Files[i]
+		var why any
+		if f.Why != nil {
+			data, err := json.Marshal(f.Why)
+			if err != nil {
+				return err
+			}
+			why = string(data)
+		}
+		if err := t.one(errUndone, "UPDATE undo_files SET outcome = ?, code = ?, why = ? WHERE undo_id = ? AND ordinal = ? AND path = ? AND outcome IS NULL",
+			string(f.Outcome), null(f.Code), why, u.ID, i, f.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// supersede marks the messages that an undo of the chat is about, and says which they are.
+func (t *tx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
+	out := regie.Undone{UndoID: u.ID, RoundID: u.RoundID}
+	if !u.Chat {
+		return out, nil
+	}
+	gone := true // an undo of the round's own; each undo of an undo turns it round
+	for id := u.Undoes; !id.IsZero(); gone = !gone {
+		if err := t.row("SELECT undoes FROM undos WHERE id = ?", id).Scan(&id); err != nil {
+			return out, err
+		}
+	}
+	var first, last sql.NullInt64
+	var places regie.Places
+	if err := t.row("SELECT min(seq), max(seq) FROM messages WHERE session = ? AND round_id = ? AND seq IS NOT NULL", chain, u.RoundID).Scan(&first, &last); err != nil || !first.Valid {
+		return out, err
+	}
+	if err := t.row("SELECT count(*) FILTER (WHERE seq <= ?), count(*) FILTER (WHERE seq <= ?) FROM messages WHERE session = ? AND seq IS NOT NULL", first.Int64, last.Int64, chain).
+		Scan(&places.From, &places.To); err != nil {
+		return out, err
+	}
+	if err := t.exec("UPDATE messages SET superseded = ? WHERE session = ? AND seq BETWEEN ? AND ? AND system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'",
+		flag(gone), chain, first.Int64, last.Int64); err != nil {
+		return out, err
+	}
+	if gone {
+		out.Superseded = &places
+	} else {
+		out.Restored = &places
+	}
+	return out, nil
+}

@@ -1,0 +1,200 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const undoColumns = `u.id, s.id, u.round_id, u.undoes, u.state, u.forced, u.chat, u.makes, u.removes, u.effects, u.author, u.seq, u.message_id, u.created_at, u.done_at
+	FROM undos u JOIN sessions s ON s.n = u.session `
+
+// Undo returns a stored undo, or CodeNotFound.
+func (s *Store) Undo(ctx context.Context, id regie.ID) (regie.Undo, error) {
+	var out []regie.Undo
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		if out, err = readUndos(ctx, q, "WHERE u.id = ? AND s.deleted_at IS NULL", id); err == nil && len(out) == 0 {
+			err = notFound("undo", id)
+		}
+		return err
+	})
+	if err != nil {
+		return regie.Undo{}, explain(err, FileName)
+	}
+	return out[0], nil
+}
+
+// readUndos reads undos with their files; where selects them.
+func readUndos(ctx context.Context, q querier, where string, args ...any) ([]regie.Undo, error) {
+	rows, err := q.QueryContext(ctx, "SELECT "+undoColumns+where+" ORDER BY u.session, u.seq", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []regie.Undo
+	for rows.Next() {
+		var u regie.Undo
+		var state, makes, removes, effects string
+		var created int64
+		var done sql.NullInt64
+		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.Undoes, &state, &u.Forced, &u.Chat, &makes, &removes, &effects, &u.By, &u.Seq, &u.MessageID,
+			&created, &done); err != nil {
+			return nil, err
+		}
+		u.State, u.CreatedAt, u.DoneAt = regie.UndoState(state), fromMicros(created), fromNullMicros(done)
+		if err := errors.Join(json.Unmarshal([]byte(makes), &u.Makes), json.Unmarshal([]byte(removes), &u.Removes), json.Unmarshal([]byte(effects), &u.Effects)); err != nil {
+			return nil, regie.Errorf(regie.CodeCorrupt, "undo %s cannot be read: %v", u.ID, err)
+		}
+		out = append(out, u)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if out[i].Files, err = readUndoFiles(ctx, q, out[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoFile, error) {
+	rows, err := q.QueryContext(ctx, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, outcome, code, why FROM undo_files
+		WHERE undo_id = ? ORDER BY ordinal`, undo)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := []regie.UndoFile{}
+	for rows.Next() {
+		var f regie.UndoFile
+		var from, to int64
+		var outcome, code, why sql.NullString
+		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &outcome, &code, &why); err != nil {
+			return nil, err
+		}
+		f.From.Perm, f.To.Perm = fs.FileMode(from), fs.FileMode(to)
+		f.Outcome, f.Code = regie.UndoOutcome(outcome.String), regie.Code(code.String)
+		if why.Valid {
+			if err := json.Unmarshal([]byte(why.String), &f.Why); err != nil {
+				return nil, regie.Errorf(regie.CodeCorrupt, "what became of a file of undo %s cannot be read: %v", undo, err)
+			}
+		}
+		out = append(out, f)
+	}
+	return out, rows.Err()
+}
+
+// OpenUndos returns the undos that are intended and not done, oldest first: a process died in the middle of each.
+func (s *Store) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
+	var out []store.OpenUndo
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		out = nil
+		undos, err := readUndos(ctx, q, "WHERE u.state = 'INTENDED'")
+		for i := range undos {
+			open := store.OpenUndo{Undo: undos[i]}
+			if _, open.Workspace, err = readSession(ctx, q, undos[i].SessionID); err != nil {
+				return err
+			}
+			out = append(out, open)
+		}
+		return err
+	})
+	return out, explain(err, FileName)
+}
+
+// acted selects rounds r of which an action was started.
+const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id AND c.kind = 'action' AND c.started_at IS NOT NULL)`
+
+// UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part that no id has.
+func (s *Store) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
+	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
+		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT o.round, o.undo FROM (
+			SELECT r.id AS round, NULL AS undo, r.started_at AS at, r.session AS session, r.number AS number FROM rounds r
+				WHERE (r.id = ?3 OR ?3 IS NULL) AND (?4 = '' OR `+hasPart("r.id", "?4")+`) AND (?3 IS NOT NULL OR ?4 <> '' OR ?5 OR `+acted+`)
+			UNION ALL SELECT u.round_id, u.id, u.created_at, u.session, u.seq FROM undos u
+				WHERE (?3 IS NOT NULL OR ?4 <> '') AND (u.id = ?3 OR ?3 IS NULL) AND (?4 = '' OR `+hasPart("u.id", "?4")+`)) o
+		JOIN sessions s ON s.n = o.session JOIN workspaces w ON w.id = s.workspace_id
+		WHERE s.deleted_at IS NULL AND s.type <> 'SUBAGENT' AND (w.root = ?1 OR ?1 = '') AND (s.id = ?2 OR ?2 IS NULL)
+		ORDER BY CASE WHEN ?2 IS NULL THEN o.at ELSE o.number END DESC, o.number DESC LIMIT ?6`,
+		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100))
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	var out []store.UndoCandidate
+	for rows.Next() {
+		var c store.UndoCandidate
+		if err := rows.Scan(&c.RoundID, &c.UndoID); err != nil {
+			return nil, explain(err, FileName)
+		}
+		out = append(out, c)
+	}
+	return out, explain(rows.Err(), FileName)
+}
+
+// callsOfTree reads the actions of a round that were started, and those of the rounds of its sub-agents, whose sessions its calls made.
+const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id JOIN sessions s ON s.n = c.session
+	WHERE c.kind = 'action' AND c.started_at IS NOT NULL AND e.round_id IN (
+		WITH RECURSIVE tree (id) AS (SELECT id FROM rounds WHERE id = ? UNION SELECT r.id FROM tree t JOIN exchanges x ON x.round_id = t.id
+			JOIN calls k ON k.message_id = x.reply_id JOIN sessions d ON d.parent_call = k.id JOIN rounds r ON r.session = d.n)
+		SELECT id FROM tree) ORDER BY c.started_at, c.exchange, c.ordinal`
+
+// UndoSource returns what an undo of a round, or of an undo of it, is planned from, in one snapshot.
+func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
+	var out store.UndoSource
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		if out.Round, err = readRound(ctx, q, round); err != nil {
+			return err
+		}
+		if out.Session, out.Workspace, err = readSession(ctx, q, out.Round.SessionID); err != nil {
+			return err
+		}
+		if out.Calls, err = readCalls(ctx, q, callsOfTree, round); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(out.Calls, func(c regie.Call) bool { return c.RoundID != round }) { // clocks jump, places do not
+			slices.SortStableFunc(out.Calls, func(a, b regie.Call) int {
+				return cmp.Or(cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(a.Ordinal, b.Ordinal))
+			})
+		}
+		if out.Undos, err = readUndos(ctx, q, "WHERE u.round_id = ?", round); err != nil {
+			return err
+		}
+		triggers, err := readMessages(ctx, q, "JOIN rounds r ON r.trigger_message_id = m.id WHERE r.id = ?", round)
+		if err == nil && len(triggers) == 1 {
+			out.Text = triggers[0].LinearText()
+		}
+		if err != nil {
+			return err
+		}
+		return q.QueryRowContext(ctx, `SELECT count(*) FROM messages m JOIN rounds r ON r.session = m.session WHERE r.id = ?1 AND m.round_id = r.id AND m.seq IS NOT NULL
+			AND m.excluded = 0 AND m.system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'`, round).Scan(&out.Messages)
+	})
+	return out, explain(err, FileName)
+}
+
+// Later returns what has changed files of a workspace since a moment, for whoever wants to know why a file is not as it was left.
+func (s *Store) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
+	var out store.Later
+	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		if out.Calls, err = readCalls(ctx, q, callsOfThread+`WHERE s.workspace_id = ? AND s.deleted_at IS NULL AND c.kind = 'action' AND c.state = 'SUCCEEDED' AND c.started_at > ?
+			AND c.intent IS NOT NULL AND c.copy_of IS NULL ORDER BY c.started_at`, workspace, since.UnixMicro()); err != nil {
+			return err
+		}
+		out.Undos, err = readUndos(ctx, q, "WHERE u.workspace_id = ? AND u.done_at > ?", workspace, since.UnixMicro())
+		return err
+	})
+	return out, explain(err, FileName)
+}

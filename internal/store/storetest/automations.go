@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// automation is a submission to a session that nobody watches.
+func (w *World) automation() store.Submission {
+	in := w.Submission("every night")
+	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation, regie.ReasonAutomationStart, regie.DialectJSON
+	return in
+}
+
+// closes ends an automation's round with its session: what waited for the end comes back, and nothing more is taken (decision 44).
+func closes(w *World) {
+	in := w.automation()
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	late := w.Submission("and this")
+	late.SessionID, late.New = in.SessionID, nil
+	_, err = w.Store.Submit(w.Ctx, late)
+	w.must(err)
+	answer := w.Answer(1)
+	answer.Advance.End = &store.End{Reason: regie.EndLimit, Note: regie.Verbatim("a limit"), Close: regie.SessionTimeout}
+	w.must(w.AppendReply(accepted.Fence, answer))
+	session, _, err := w.Store.Session(w.Ctx, in.SessionID)
+	w.must(err)
+	w.equal("session", []any{session.State, session.EndReason}, []any{regie.SessionClosed, regie.SessionTimeout})
+	back, err := w.Store.Withdrawn(w.Ctx, in.SessionID)
+	w.must(err)
+	if len(back) != 1 || back[0].ID != late.Message.ID {
+		w.T.Errorf("what came back is %+v", back)
+	}
+	w.head(in.SessionID)
+	more := w.Submission("more")
+	more.SessionID, more.New = in.SessionID, nil
+	w.unchanged(in.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, more); return err })
+}
+
+// countsOn has the rounds of an automation count over its session, and those of a chat each for itself (decision 2).
+func countsOn(w *World) {
+	for kind, want := range map[regie.SessionType][2]int64{regie.SessionAutomation: {4, 120}, regie.SessionChat: {0, 0}} {
+		in := w.automation()
+		in.New.Type = kind
+		accepted, err := w.Store.Submit(w.Ctx, in)
+		w.must(err)
+		answer := w.Answer(1)
+		answer.Exchange.Usage, answer.Advance.Counters = regie.Usage{Input: 100, Output: 20}, regie.Counters{Total: 4, Retries: 1}
+		w.must(w.AppendReply(accepted.Fence, answer))
+		next := w.Submission("go on")
+		next.SessionID, next.New = in.SessionID, nil
+		_, err = w.Store.Submit(w.Ctx, next)
+		w.must(err)
+		round, err := w.Store.Round(w.Ctx, next.Round.ID)
+		w.must(err)
+		w.equal(string(kind), [2]int64{int64(round.Counters.Total), round.Tokens}, want)
+		first, err := w.Store.Round(w.Ctx, accepted.RoundID)
+		w.must(err)
+		w.equal("dialect", first.Dialect, regie.DialectJSON)
+	}
+}
+
+// clockStands keeps a round's time from running while nobody works on it.
+func clockStands(w *World) {
+	in := w.Submission("quick")
+	in.Round.Limits.Seconds = 60
+	before := time.Now()
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	started, err := w.Store.Round(w.Ctx, accepted.RoundID)
+	w.must(err)
+	if in := started.Deadline.Sub(before); in < 60*time.Second || in > 70*time.Second {
+		w.T.Errorf("the time of a round of a minute is over after %s", in)
+	}
+	// It waits for its network, and is taken up a while later.
+	w.must(w.FailAttempt(accepted.Fence, store.Failure{
+		Attempt: regie.Attempt{RoundID: accepted.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderOffline, Error: "gone"},
+		Retry:   &store.Open{Number: 1, Reason: regie.ExchangeStart}, WaitUntil: before, Outage: &regie.Outage{Exchange: 1, Since: before, Tries: 1},
+	}))
+	_, _, err = w.Store.ExpireWaits(w.Ctx, time.Now())
+	w.must(err)
+	claimed, err := w.Store.Claim(w.Ctx, accepted.RoundID, "other")
+	w.must(err)
+	stood := claimed.Round.Deadline.Sub(started.Deadline)
+	if stood <= 0 || stood > time.Since(before) {
+		w.T.Errorf("the clock stood for %s of at most %s", stood, time.Since(before))
+	}
+	w.must(w.AppendReply(claimed.Fence, w.Answer(1)))
+	without := w.Start()
+	w.must(w.Store.Release(w.Ctx, without))
+	claimed, err = w.Store.Claim(w.Ctx, without.RoundID, "other")
+	w.must(err)
+	if !claimed.Round.Deadline.IsZero() {
+		w.T.Errorf("a round without a limit must end at %s", claimed.Round.Deadline)
+	}
+}
+
+// postText stores what the model had to say once its actions had succeeded: behind the results, and in no prompt (spec 2.2).
+func postText(w *World) {
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindQuery)
+	w.must(w.AppendReply(fence, reply))
+	settle := w.Settled(1, reply.Calls)
+	settle.Post = &regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: reply.Message.Author, Exchange: 1, Text: "Written.", ExcludeFromPrompt: true,
+	}
+	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndAnswered}}
+	w.must(w.CommitCalls(fence, settle))
+	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
+	w.must(err)
+	last := thread.Messages[len(thread.Messages)-1]
+	if last.Text != "Written." || !last.ExcludeFromPrompt || last.Seq != thread.Messages[len(thread.Messages)-2].Seq+1 {
+		w.T.Errorf("the last message is %+v", last)
+	}
+	w.head(fence.SessionID)
+}

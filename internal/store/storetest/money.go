@@ -1,0 +1,232 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// charged is a reply that cost something, after which the model is asked again.
+func (w *World) charged(fence store.Fence, exchange int, money regie.Money, wants *store.Reservation) store.Reply {
+	in := w.Reply(fence, exchange)
+	in.Exchange.Money = money
+	in.Advance = store.Advance{
+		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange}, Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeNudge, Wants: wants},
+	}
+	in.Results = &regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, Exchange: exchange,
+		System: &regie.SystemContent{Type: regie.SystemCompleteRefused, Summary: "go on"},
+	}
+	return in
+}
+
+// startFree is Start without anything reserved.
+func (w *World) startFree(in store.Submission) store.Fence {
+	w.T.Helper()
+	in.Reserved = 0
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	return accepted.Fence
+}
+
+func (w *World) reserve(fence store.Fence, exchange int, wants store.Reservation) store.Granted {
+	w.T.Helper()
+	out, err := w.Store.Reserve(w.Ctx, fence, exchange, wants)
+	w.must(err)
+	return out
+}
+
+// money adds up what calls cost, by round, session, workspace and day.
+func money(w *World) {
+	other, err := w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "o", Root: "/o", FoundBy: "git"})
+	w.must(err)
+	fence := w.Start() // with 70 reserved
+	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Reserved: 70, Cost: 42, Known: true}, nil)))
+	w.must(w.FailAttempt(fence, store.Failure{ // cut, and charged
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeTruncatedStream, Money: regie.Money{Cost: 8, Known: true}},
+		Retry:   &store.Open{Number: 2, Reserved: 30},
+	}))
+	w.must(w.FailAttempt(fence, store.Failure{ // nobody knows what became of it
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 2, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 30}},
+		Retry:   &store.Open{Number: 2},
+	}))
+	want := regie.Spending{Cost: 50, Due: 30}
+	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	w.equal("the round's", view.Spent, want)
+	w.equal("the attempts", []regie.Money{view.Exchanges[1].Attempts[0].Money, view.Exchanges[1].Attempts[1].Money}, []regie.Money{{Cost: 8, Known: true}, {Reserved: 30}})
+	session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
+	w.must(err)
+	w.equal("the session's", session.Spent, want)
+
+	apart := w.Submission("elsewhere")
+	apart.New.WorkspaceID = other.ID
+	fence = w.startFree(apart)
+	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Cost: 7, Known: true}, nil)))
+	idle := w.startFree(w.Submission("nothing yet"))
+	rounds, err := w.Store.Rounds(w.Ctx, "", 10)
+	w.must(err)
+	of := map[regie.ID]regie.Spending{}
+	for _, line := range rounds {
+		of[line.Round.ID] = line.Spent
+	}
+	w.equal("in the list", []regie.Spending{of[view.Round.ID], of[fence.RoundID], of[idle.RoundID]}, []regie.Spending{want, {Cost: 7, Known: true}, {Known: true}})
+	today, err := w.Store.SpentToday(w.Ctx, "/o")
+	w.must(err)
+	w.equal("today", []regie.Spending{today.Workspace, today.All}, []regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
+}
+
+// caps grants what each cap leaves, less than is wanted where that is still of use, and nothing else.
+func caps(w *World) {
+	wants := func(c regie.Caps) store.Reservation {
+		return store.Reservation{Prompt: 20, Reply: 80, Least: 10, Caps: c}
+	}
+	fence := w.startFree(w.Submission("go"))
+	w.equal("all", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
+	w.equal("once more in its place", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
+	w.equal("what is left", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 31})), store.Granted{Reserved: 31})
+	w.equal("too little", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 29})), store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 29}})
+	w.reserve(fence, 1, wants(regie.Caps{Round: 100}))
+	in := w.charged(fence, 1, regie.Money{Reserved: 100, Cost: 60, Known: true}, nil)
+	open := wants(regie.Caps{Round: 150, Session: 165, Workspace: 200, Day: 1000})
+	in.Advance.Open.Wants = &open
+	out, err := w.Store.AppendReply(w.Ctx, fence, in)
+	w.must(err)
+	w.equal("with the reply: the round has spent 60", out.Reserved, int64(90))
+	claimed, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	w.equal("in its row", claimed.Exchanges[1].Money.Reserved, int64(90))
+
+	// Another session of the workspace sees the 60 that are spent and the 90 that are reserved.
+	second := w.startFree(w.Submission("too"))
+	for _, c := range []struct {
+		caps    regie.Caps
+		granted int64
+		scope   regie.CapScope
+	}{
+		{regie.Caps{Round: 150}, 100, ""},
+		{regie.Caps{Workspace: 250}, 100, ""},
+		{regie.Caps{Workspace: 200}, 50, ""},
+		{regie.Caps{Workspace: 179}, 0, regie.CapWorkspace},
+		{regie.Caps{Day: 185}, 35, ""},
+		{regie.Caps{Day: 160}, 0, regie.CapDay},
+		{regie.Caps{Workspace: 200, Day: 190}, 40, ""},
+	} {
+		got := w.reserve(second, 1, wants(c.caps))
+		if got.Reserved != c.granted || (got.Refused != nil) != (c.scope != "") || got.Refused != nil && (got.Refused.Scope != c.scope || got.Refused.Used != 150) {
+			w.T.Errorf("under %+v: %+v %+v, want %d %q", c.caps, got, got.Refused, c.granted, c.scope)
+		}
+	}
+	// Who gives a round back in good order gives its reservation back; who dies does not.
+	w.reserve(second, 1, wants(regie.Caps{Day: 1000}))
+	w.must(w.Store.Release(w.Ctx, second))
+	third := w.startFree(w.Submission("three"))
+	w.equal("after a release", w.reserve(third, 1, wants(regie.Caps{Day: 250})), store.Granted{Reserved: 100})
+	taken, err := w.Store.Claim(w.Ctx, fence.RoundID, "another")
+	w.must(err)
+	w.equal("after a death", []any{taken.Resumed, taken.Exchange.Money.Reserved}, []any{true, int64(90)})
+	_, err = w.Store.Reserve(w.Ctx, fence, 2, wants(regie.Caps{}))
+	w.refused(regie.CodeStale, err)
+	w.must(w.FailAttempt(taken.Fence, store.Failure{
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 90}}, Retry: &store.Open{Number: 2},
+	}))
+	w.equal("what may be due is spent", w.reserve(taken.Fence, 2, wants(regie.Caps{Round: 160})),
+		store.Granted{Refused: &store.OverCap{Scope: regie.CapRound, Cap: 160, Used: 150}})
+	_, err = w.Store.Reserve(w.Ctx, taken.Fence, 7, wants(regie.Caps{}))
+	w.refused(regie.CodeConflict, err)
+}
+
+// capsTogether has many sessions reserve under one cap at once, with what follows: never is more spent than the cap.
+func capsTogether(w *World) {
+	const sessions, times, most = 8, 6, 100
+	for _, limit := range []regie.Caps{{Day: 1500}, {Workspace: 1500}} {
+		before, err := w.Store.SpentToday(w.Ctx, "")
+		w.must(err)
+		bound := before.All.Cost + before.All.Due + 1500
+		if limit.Day > 0 {
+			limit.Day = bound
+		} else {
+			limit.Workspace = bound
+		}
+		fences := make([]store.Fence, sessions)
+		for i := range fences {
+			fences[i] = w.startFree(w.Submission("go"))
+		}
+		var together sync.WaitGroup
+		refused := make([]int, sessions)
+		for i, fence := range fences {
+			together.Go(func() {
+				chance := rand.New(rand.NewPCG(uint64(i), 7))
+				wants := store.Reservation{Prompt: 10, Reply: most - 10, Least: 20, Caps: limit}
+				reserved := int64(0)
+				for n := 1; n <= times; n++ {
+					if reserved == 0 {
+						granted, err := w.Store.Reserve(w.Ctx, fence, n, wants)
+						if err != nil {
+							w.T.Error(err)
+							return
+						}
+						if reserved = granted.Reserved; granted.Refused != nil {
+							refused[i]++
+							return
+						}
+					}
+					money := regie.Money{Reserved: reserved, Cost: reserved - chance.Int64N(5), Known: chance.IntN(4) > 0}
+					if !money.Known {
+						money.Cost = 0
+					}
+					out, err := w.Store.AppendReply(w.Ctx, fence, w.charged(fence, n, money, &wants))
+					if err != nil {
+						w.T.Error(err)
+						return
+					}
+					reserved = out.Reserved
+				}
+			})
+		}
+		together.Wait()
+		after, err := w.Store.SpentToday(w.Ctx, "")
+		w.must(err)
+		if spent := after.All.Cost + after.All.Due; spent > bound || spent < bound-most {
+			w.T.Errorf("%d was spent of %d (%+v)", spent+1500-bound, 1500, limit)
+		}
+		if !slices.ContainsFunc(refused, func(n int) bool { return n > 0 }) {
+			w.T.Error("nobody was refused: this shows nothing")
+		}
+		for _, fence := range fences { // so that nothing of it is reserved any more
+			w.must(w.Store.Release(w.Ctx, fence))
+		}
+	}
+}
+
+// halt pauses a round with its reason, and a resume goes on with it.
+func halt(w *World) {
+	fence := w.Start()
+	notice := regie.Notice{RoundID: fence.RoundID, Kind: regie.NoticeBudget, Since: time.Now().UTC(), Text: "no", Said: []regie.Sentence{regie.Verbatim("no")}}
+	w.must(w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice}))
+	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
+	w.must(err)
+	round, err := w.Store.Round(w.Ctx, fence.RoundID)
+	w.must(err)
+	w.equal("paused", []any{session.State, round.State, round.Stop}, []any{regie.SessionPaused, regie.RoundRunning, regie.StopPause})
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice}) })
+	events, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 100)
+	w.must(err)
+	told := 0
+	for i := range events {
+		if events[i].Type == regie.EventNotice {
+			told++
+		}
+	}
+	w.equal("people are told once", told, 1)
+	w.must(w.Store.Resume(w.Ctx, fence.RoundID))
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "another")
+	w.must(err)
+	w.equal("nobody died", claimed.Resumed, false)
+	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
+	w.must(err)
+}

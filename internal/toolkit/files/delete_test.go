@@ -1,0 +1,198 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// content is a file that a test makes up.
+func content(text string) workspace.Content {
+	return workspace.Content{Path: "f", Exists: true, Data: []byte(text), Size: int64(len(text)), Links: 1, Perm: 0o644}
+}
+
+// keeping gives a call a place for what it keeps.
+func (c call) keeping() map[regie.Hash][]byte {
+	kept := map[regie.Hash][]byte{}
+	c.inv.Keep = func(_ context.Context, data []byte) (regie.Hash, error) {
+		kept[regie.HashOf(data)] = data
+		return regie.HashOf(data), nil
+	}
+	return kept
+}
+
+func (c call) intent(t *testing.T) (made intent) {
+	t.Helper()
+	if err := json.Unmarshal(c.inv.Intent, &made); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestDelete(t *testing.T) {
+	d := newDesk(t)
+	d.file("sub/a.md", "one\ntwo\n")
+	d.must(os.Chmod(d.abs("sub/a.md"), 0o750))
+	c, _ := d.check("delete_file", object{"path": "./sub/a.md"})
+	kept := c.keeping()
+	shown, problem := tool.DescribeCall(t.Context(), c.tool, c.inv)
+	if problem != nil || shown.Sentence.String() != "delete sub/a.md: 2 lines, 8 bytes" || shown.Diff != "--- sub/a.md\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n" {
+		t.Errorf("%+v\n%+v", shown, problem)
+	}
+	if problem := c.prepare(t); problem != nil {
+		t.Fatal(problem)
+	}
+	made := c.intent(t)
+	if made.Before != regie.HashOf([]byte("one\ntwo\n")) || !made.After.IsZero() || made.Kept != made.Before || made.Perm != 0o750 || string(kept[made.Kept]) != "one\ntwo\n" || made.Trash != "" {
+		t.Errorf("%+v", made)
+	}
+	if got, _ := c.probe(t); got != tool.NotHappened {
+		t.Errorf("before: %s", got)
+	}
+	out := c.run(t)
+	if out.State != regie.CallSucceeded || out.Result != "deleted sub/a.md, 8 bytes; its content is kept, and a person can undo this" || len(d.all()) != 0 {
+		t.Errorf("%+v, %v", out, d.all())
+	}
+	if got, probed := c.probe(t); got != tool.Happened || probed.Result != out.Result {
+		t.Errorf("after: %s %q", got, probed.Result)
+	}
+}
+
+func TestDeleteRefuses(t *testing.T) {
+	d := newDesk(t)
+	d.file("dir/x", "x")
+	d.file(".git/config", "x")
+	d.file("frozen", "x")
+	d.must(os.Chmod(d.abs("frozen"), 0o444))
+	d.must(os.Mkdir(d.abs("empty"), 0o755))
+	d.must(os.Symlink("dir/x", d.abs("link")))
+	d.must(os.Symlink("/etc/passwd", d.abs("out")))
+	d.must(os.Symlink("nowhere", d.abs("dangling")))
+	d.fifo("fifo")
+	before := d.all()
+	for path, want := range map[string]regie.Code{
+		"dir": regie.CodeNotAFile, "dir/": regie.CodeNotAFile, "empty": regie.CodeNotAFile, ".": regie.CodeNotAFile, "none": regie.CodeFileNotFound, "fifo": regie.CodeSpecialFile,
+		"link": regie.CodeNotAFile, "out": regie.CodePathOutside, "dangling": regie.CodeNotAFile, ".git/config": regie.CodePathProtected, ".git": regie.CodePathProtected,
+		"frozen": regie.CodeReadOnly, "dir/x/y": regie.CodeNotADirectory,
+	} {
+		out := d.do("delete_file", object{"path": path})
+		if out.State != regie.CallFailed || codeOf(out) != want {
+			t.Errorf("%s: %s %+v", path, out.State, out.Error)
+		}
+		c, _ := d.check("delete_file", object{"path": path})
+		if _, refusal := tool.DescribeCall(t.Context(), c.tool, c.inv); refusal == nil || refusal.Code != want {
+			t.Errorf("the preview of %s says %+v", path, refusal)
+		}
+	}
+	if len(d.all()) != len(before) {
+		t.Errorf("something is gone: %v", d.all())
+	}
+}
+
+// What is too large for a blob goes into the trash, whatever it is, and can be taken back from there.
+func TestDeleteLarge(t *testing.T) {
+	d := newDesk(t, func(b *bounds) { b.changed = 100 })
+	text := strings.Repeat("\x00\x01", 100)
+	d.file("sub/big.bin", text)
+	c, _ := d.check("delete_file", object{"path": "sub/big.bin"})
+	c.inv.Workspace.ID = regie.NewID()
+	c.keeping()
+	shown, problem := tool.DescribeCall(t.Context(), c.tool, c.inv)
+	if problem != nil || shown.Sentence.String() != "delete sub/big.bin: 200 bytes" || shown.Diff != "" || !strings.Contains(warned(shown.Warnings), "it goes to the trash") {
+		t.Errorf("%+v\n%+v", shown, problem)
+	}
+	c.inv.Preconditions = shown.Preconditions
+	if problem := c.prepare(t); problem != nil {
+		t.Fatal(problem)
+	}
+	made := c.intent(t)
+	at := filepath.Join(d.trash, made.Trash)
+	if made.Before.IsZero() || !made.After.IsZero() || !made.Kept.IsZero() || made.Trash != c.inv.Workspace.ID.String()+"/"+c.inv.CallID.String()+"/big.bin" {
+		t.Errorf("%+v", made)
+	}
+	if out := c.run(t); out.State != regie.CallSucceeded || len(d.all()) != 0 {
+		t.Errorf("%+v", out)
+	}
+	if data, err := os.ReadFile(at); err != nil || string(data) != text {
+		t.Errorf("in the trash lies %d bytes, %v", len(data), err)
+	}
+	if info, err := os.Stat(filepath.Dir(at)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the trash is %v", info.Mode())
+	}
+	if got, _ := c.probe(t); got != tool.Happened {
+		t.Errorf("after: %s", got)
+	}
+
+	// Without a place to keep it, it stays; and one that changed after its preview stays too.
+	d.file("big2", strings.Repeat("x", 200))
+	c, _ = d.check("delete_file", object{"path": "big2"})
+	shown, _ = tool.DescribeCall(t.Context(), c.tool, c.inv)
+	d.file("big2", strings.Repeat("y", 201))
+	c.inv.Preconditions = shown.Preconditions
+	if problem := c.prepare(t); problem == nil || problem.Code != regie.CodeStalePreview {
+		t.Errorf("%+v", problem)
+	}
+	d.kit.config.Trash = ""
+	if out := d.do("delete_file", object{"path": "big2"}); codeOf(out) != regie.CodeFileTooLarge {
+		t.Errorf("%+v", out.Error)
+	}
+}
+
+// A death between the steps of a deletion: the file comes back, and the call is done anew.
+func TestDeleteCut(t *testing.T) {
+	for name, row := range map[string]struct {
+		there bool // somebody has put another file there meanwhile
+		want  tool.Evidence
+	}{"moved aside": {false, tool.NotHappened}, "and replaced": {true, tool.Unsure}} {
+		d := newDesk(t)
+		d.file("a", "one\n")
+		c, _ := d.check("delete_file", object{"path": "a"})
+		if problem := c.prepare(t); problem != nil {
+			t.Fatal(problem)
+		}
+		aside := ".regie-" + c.inv.CallID.String() + ".tmp"
+		d.must(os.Rename(d.abs("a"), d.abs(aside)))
+		if row.there {
+			d.file("a", "another\n")
+		}
+		got, _ := c.probe(t)
+		if got != row.want {
+			t.Errorf("%s: %s", name, got)
+		}
+		if row.there && (d.content("a") != "another\n" || d.content(aside) != "one\n") || !row.there && (d.content("a") != "one\n" || len(d.all()) != 1) {
+			t.Errorf("%s: %v", name, d.all())
+		}
+		if out := c.run(t); (out.State == regie.CallSucceeded) == row.there {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+func warned(sentences []regie.Sentence) string {
+	var out []string
+	for _, s := range sentences {
+		out = append(out, s.String())
+	}
+	return strings.Join(out, "\n")
+}
+
+// An undo is told where a large file lies.
+func TestDeleteLargeIsToldToUndo(t *testing.T) {
+	d := newDesk(t, func(b *bounds) { b.changed = 10 })
+	d.file("big", strings.Repeat("x", 20))
+	c, _ := d.check("delete_file", object{"path": "big"})
+	if problem := c.prepare(t); problem != nil {
+		t.Fatal(problem)
+	}
+	changes, err := changesOf(t.Context(), c.inv)
+	if err != nil || len(changes) != 1 || changes[0].Trash != c.intent(t).Trash || changes[0].Trash == "" || changes[0].After.Exists() {
+		t.Errorf("%+v %v", changes, err)
+	}
+}

@@ -1,0 +1,247 @@
+package files
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+const maxEdits = 100
+
+// edit replaces one text in a file.
+type edit struct {
+	Old   string `json:"old" jsonschema:"the text to replace, letter by letter as it stands in the file, without the line numbers of read_file, with enough around it to stand there once"`
+	New   string `json:"new" jsonschema:"what takes its place; empty to remove it"`
+	Count int    `json:"count,omitempty" jsonschema:"how often the text must stand in the file, 1 if left out; each place is replaced"`
+	All   bool   `json:"all,omitempty" jsonschema:"replace each place, however many there are"`
+}
+
+type editArgs struct {
+	Path  string `json:"path" jsonschema:"the file, relative to the workspace"`
+	Edits []edit `json:"edits" jsonschema:"the replacements, one after the other: each sees what those before it left"`
+}
+
+func (a editArgs) wish() wish { return wish{path: a.Path, mode: modeEdit, edits: a.Edits} }
+
+func (k *toolkit) editTool() (tool.Tool, error) {
+	handler := changer(k, editArgs.wish)
+	handler.Schema = func(s *jsonschema.Schema) {
+		most, least, once := maxEdits, 1, float64(1)
+		edits := s.Properties["edits"]
+		edits.Types, edits.Type = nil, "array"
+		edits.MinItems, edits.MaxItems = &least, &most
+		edits.Items.Properties["count"].Minimum = &once
+	}
+	return tool.New(action("files.edit_file",
+		"Change parts of a text file of the workspace: replace texts by others, all of them or none. Read the file first: what has changed since you read it is not edited. "+
+			"Line ends, encoding and permissions stay. For a new file, or to replace all of one, use write_file."),
+		handler)
+}
+
+// place is where an edit has replaced something, by its byte in the text as it is by then.
+type place struct{ start, end int }
+
+// edited is what the edits leave of a file.
+func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
+	switch {
+	case before.Secret:
+		// What is found in it, and what is not, would tell of it before anybody has allowed that.
+		return nil, about("path", regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not edited in parts; a person can allow it to be written as a whole", before.Path))
+	case !before.Exists:
+		return nil, tool.Advice{Err: regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path), Param: "path", Hint: "write_file makes new files"}
+	}
+	enc, err := encodingOf(before)
+	if err != nil {
+		return nil, err
+	}
+	text, places := enc.text, []place(nil)
+	for i, e := range edits {
+		if text, places, err = k.apply(planned, text, places, e, enc); err != nil {
+			return nil, inEdit(err, i, len(edits))
+		}
+	}
+	if bytes.Equal(text, enc.text) {
+		return nil, about("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
+	}
+	for _, p := range places {
+		line := 1 + bytes.Count(text[:p.start], []byte("\n"))
+		if !slices.Contains(planned.Edits, line) {
+			planned.Edits = append(planned.Edits, line)
+		}
+	}
+	slices.Sort(planned.Edits)
+	planned.Lines = lines(text)
+	return enc.encode(text), nil
+}
+
+// inEdit says in which of several edits something is wrong.
+func inEdit(err error, i, all int) error {
+	advice, ok := err.(tool.Advice) //nolint:errorlint // it was made a moment ago
+	if !ok || all == 1 {
+		return err
+	}
+	return tool.Advice{
+		Err: regie.Errorf(regie.CodeOf(err), "edit %d of %d: %v; none of them was made", i+1, all, err), Param: advice.Param, Hint: advice.Hint,
+	}
+}
+
+// apply makes one edit.
+func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, enc *encoding) ([]byte, []place, error) {
+	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, []place, error) {
+		return nil, nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
+	}
+	switch {
+	case e.Old == "":
+		return wrong(regie.CodeBadArguments, "name the text to replace; write_file with mode append adds to the end", "there is no text to replace")
+	case e.Old == e.New:
+		return wrong(regie.CodeBadArguments, "", "old and new are the same: nothing would change")
+	case enc.bytesOnly && (!ascii(e.Old) || !ascii(e.New)):
+		return wrong(regie.CodeBadArguments, "replace ASCII text alone, or have a person convert the file",
+			"%s is not UTF-8, so letters beyond ASCII cannot be replaced in it without mixing encodings", planned.Path)
+	}
+	found := occurrences(text, e.Old)
+	want := max(e.Count, 1)
+	switch {
+	case len(found) == 0:
+		return wrong(regie.CodeTextNotFound, k.nearest(text, e.Old), "the text to replace does not stand in %s", planned.Path)
+	case !e.All && len(found) != want:
+		return wrong(regie.CodeTextAmbiguous, "take more of the text around the place that you mean, or give count or all to replace each of them",
+			"the text to replace stands in %s %s, at %s, and was to stand there %s", planned.Path, times(len(found)), lineList(linesOf(text, found)), times(want))
+	}
+	var out []byte
+	var mine []place
+	at := 0
+	for _, f := range found {
+		fresh, ends := withEndsAt([]byte(e.New), text, f)
+		if ends != "" {
+			planned.Ends = ends
+		}
+		out = append(out, text[at:f.start]...)
+		mine = append(mine, place{len(out), len(out) + len(fresh)})
+		out = append(out, fresh...)
+		at = f.end
+	}
+	out = append(out, text[at:]...)
+	for i := range places { // what was replaced before has moved
+		places[i] = moved(places[i], found, mine)
+	}
+	return out, append(places, mine...), nil
+}
+
+// moved is where a place is after replacements.
+func moved(p place, from, to []place) place {
+	shift := 0
+	for i := range from {
+		if from[i].start >= p.start {
+			break
+		}
+		shift = to[i].end - from[i].end
+	}
+	return place{max(0, p.start+shift), max(0, p.end+shift)}
+}
+
+// occurrences are the places where a text stands, none of them overlapping. Where it does not stand there letter by letter, line ends of
+// either kind are taken for the same: a model writes LF, whatever the file has.
+func occurrences(text []byte, old string) []place {
+	var out []place
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(old))
+		if i < 0 {
+			break
+		}
+		out = append(out, place{at + i, at + i + len(old)})
+		at += i + len(old)
+	}
+	if len(out) > 0 || !strings.Contains(old, "\n") || !bytes.Contains(text, []byte("\r\n")) && !strings.Contains(old, "\r\n") {
+		return out
+	}
+	parts := strings.Split(strings.ReplaceAll(old, "\r\n", "\n"), "\n")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	if !utf8.ValidString(old) || len(old) > 64<<10 {
+		return nil
+	}
+	either, err := regexp.Compile(strings.Join(parts, "\r?\n"))
+	if err != nil {
+		return nil
+	}
+	for _, found := range either.FindAllIndex(text, -1) {
+		out = append(out, place{found[0], found[1]})
+	}
+	return out
+}
+
+// withEndsAt gives a text the line ends of the place that it goes to, and names them if that changed the text.
+func withEndsAt(fresh, text []byte, at place) ([]byte, string) {
+	if bytes.IndexByte(fresh, '\n') < 0 {
+		return fresh, ""
+	}
+	if ends := lineEnds(text); ends != endsMixed {
+		return withLineEnds(fresh, text)
+	}
+	// Of two kinds: as the next line end at that place is.
+	next := bytes.IndexByte(text[at.start:], '\n')
+	if next < 0 {
+		return fresh, ""
+	}
+	like := []byte("\n")
+	if at.start+next > 0 && text[at.start+next-1] == '\r' {
+		like = []byte("\r\n")
+	}
+	return withLineEnds(fresh, like)
+}
+
+func linesOf(text []byte, places []place) []int {
+	var out []int
+	line, at := 1, 0
+	for _, p := range places {
+		line += bytes.Count(text[at:p.start], []byte("\n"))
+		at = p.start
+		if len(out) == 0 || out[len(out)-1] != line {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// lineList names lines: not more than anybody reads.
+func lineList(numbers []int) string {
+	const most = 20
+	var b strings.Builder
+	for i, n := range numbers {
+		switch {
+		case i == most:
+			fmt.Fprintf(&b, " and %d more", len(numbers)-most)
+			return "lines " + b.String()
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	if len(numbers) == 1 {
+		return "line " + b.String()
+	}
+	return "lines " + b.String()
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+func ascii(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}

@@ -1,0 +1,228 @@
+package files
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+func wide(text string, little bool) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune("\uFEFF" + text)) {
+		high, low := byte(unit>>8), byte(unit)
+		if little {
+			high, low = low, high
+		}
+		b.WriteByte(high)
+		b.WriteByte(low)
+	}
+	return b.String()
+}
+
+func one(old, fresh string) []object { return []object{{"old": old, "new": fresh}} }
+
+func TestEdit(t *testing.T) {
+	for name, row := range map[string]struct {
+		before string
+		edits  []object
+		after  string
+		says   string
+	}{
+		"one place":        {"one\ntwo\nthree\n", one("two", "2"), "one\n2\nthree\n", "edited f at line 2, now 3 lines, 12 bytes"},
+		"several lines":    {"a\nb\nc\nd\n", one("b\nc\n", "x\n"), "a\nx\nd\n", "edited f at line 2, now 3 lines, 6 bytes"},
+		"removed":          {"a\nb\nc\n", one("b\n", ""), "a\nc\n", "edited f at line 2, now 2 lines, 4 bytes"},
+		"all of them":      {"x x\nx\n", []object{{"old": "x", "new": "yy", "all": true}}, "yy yy\nyy\n", "edited f at lines 1, 2, now 2 lines, 9 bytes"},
+		"as many as said":  {"x x\nx\n", []object{{"old": "x", "new": "y", "count": 3}}, "y y\ny\n", "edited f at lines 1, 2, now 2 lines, 6 bytes"},
+		"one on another":   {"a\n", []object{{"old": "a", "new": "b\nb2"}, {"old": "b2", "new": "c"}}, "b\nc\n", "edited f at lines 1, 2, now 2 lines, 4 bytes"},
+		"places move":      {"a\nb\nc\n", []object{{"old": "c", "new": "C"}, {"old": "a\n", "new": "1\n2\n3\n"}}, "1\n2\n3\nb\nC\n", "edited f at lines 1, 5, now 5 lines, 10 bytes"},
+		"CRLF from LF":     {"one\r\ntwo\r\nthree\r\n", one("one\ntwo\n", "1\n2\n"), "1\r\n2\r\nthree\r\n", "edited f at line 1, now 3 lines, 13 bytes; line ends written as CRLF like the rest of the file"},
+		"CRLF within":      {"one\r\ntwo\r\n", one("one", "1\nx"), "1\r\nx\r\ntwo\r\n", "edited f at line 1, now 3 lines, 11 bytes; line ends written as CRLF like the rest of the file"},
+		"LF from CRLF":     {"one\ntwo\n", one("one\r\ntwo", "1\r\n2"), "1\n2\n", "edited f at line 1, now 2 lines, 4 bytes; line ends written as LF like the rest of the file"},
+		"mixed, at CRLF":   {"a\nb\r\nc\r\n", one("b\nc", "B\nC\nD"), "a\nB\r\nC\r\nD\r\n", "edited f at line 2, now 4 lines, 11 bytes; line ends written as CRLF like the rest of the file"},
+		"mixed, at LF":     {"a\nb\nc\r\n", one("a\nb", "A\nB\nC"), "A\nB\nC\nc\r\n", "edited f at line 1, now 4 lines, 9 bytes"},
+		"no last line end": {"a\nb", one("b", "c"), "a\nc", "edited f at line 2, now 2 lines, 3 bytes"},
+		"to nothing":       {"a", one("a", ""), "", "edited f at line 1, now 0 lines, 0 bytes"},
+		"a mark stays":     {"\uFEFFa\n", one("a", "b"), "\uFEFFb\n", "edited f at line 1, now 1 line, 5 bytes"},
+		"UTF-16":           {wide("héé\r\nx\r\n", true), one("héé\n", "ça\n"), wide("ça\r\nx\r\n", true), "edited f at line 1, now 2 lines, 16 bytes; line ends written as CRLF like the rest of the file"},
+		"UTF-16 the other": {wide("a😀b\n", false), one("😀", "é"), wide("aéb\n", false), "edited f at line 1, now 1 line, 10 bytes"},
+		"Latin-1 by ASCII": {"caf\xe9 au lait\n", one("au lait", "noir"), "caf\xe9 noir\n", "edited f at line 1, now 1 line, 10 bytes"},
+		"special letters":  {"a.b*c\r\nd\r\n", one("a.b*c\nd", "$1\nx"), "$1\r\nx\r\n", "edited f at line 1, now 2 lines, 7 bytes; line ends written as CRLF like the rest of the file"},
+	} {
+		d := newDesk(t)
+		d.file("f", row.before)
+		d.must(os.Chmod(d.abs("f"), 0o640))
+		out := d.do("edit_file", object{"path": "f", "edits": row.edits})
+		if out.State != regie.CallSucceeded || out.Result != row.says || d.content("f") != row.after {
+			t.Errorf("%s: %q holding %q, %+v", name, out.Result, d.content("f"), out.Error)
+		}
+		if info, err := os.Stat(d.abs("f")); err != nil || info.Mode() != 0o640 {
+			t.Errorf("%s: permissions %v", name, info.Mode())
+		}
+	}
+}
+
+func TestEditRefuses(t *testing.T) {
+	text := "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\n"
+	for name, row := range map[string]struct {
+		before string
+		edits  []object
+		code   regie.Code
+		says   string
+		hint   string
+	}{
+		"not there": {text, one("func c()", "x"), regie.CodeTextNotFound, "the text to replace does not stand in f", "most like it is line 1:\n     1\tfunc a() {\n"},
+		"nothing like it": {
+			text, one("zzzzzzzzzzzz", "x"), regie.CodeTextNotFound, "the text to replace does not stand in f", "read the file again and copy the text from there",
+		},
+		"twice": {
+			text, one("\treturn 1", "x"), regie.CodeTextAmbiguous, "the text to replace stands in f 2 times, at lines 2, 6, and was to stand there once",
+			"take more of the text around the place that you mean, or give count or all to replace each of them",
+		},
+		"other count": {
+			text,
+			[]object{{"old": "return", "new": "x", "count": 3}},
+			regie.CodeTextAmbiguous, "the text to replace stands in f 2 times, at lines 2, 6, and was to stand there 3 times",
+			"take more of the text around the place that you mean, or give count or all to replace each of them",
+		},
+		"all or none": {
+			text,
+			[]object{{"old": "func a", "new": "func z"}, {"old": "nowhere at all", "new": ""}},
+			regie.CodeTextNotFound,
+			"edit 2 of 2: the text to replace does not stand in f; none of them was made", "read the file again and copy the text from there",
+		},
+		"other spaces": {
+			text, one("func b() {\n    return 1\n}", "x"), regie.CodeTextNotFound, "the text to replace does not stand in f",
+			"with other spaces it stands at lines 5 to 7:\n     5\tfunc b() {\n     6\t\treturn 1\n     7\t}\n",
+		},
+		"numbers": {
+			text, one("     5\tfunc b() {\n     6\t\treturn 1", "x"), regie.CodeTextNotFound, "the text to replace does not stand in f",
+			"leave out the line numbers that read_file puts before each line",
+		},
+		"escaped": {
+			text, one(`{\n\treturn 1\n}\n\nfunc`, "x"), regie.CodeTextNotFound, "the text to replace does not stand in f",
+			"it is escaped once too often: write line feeds, tabs and quotes as themselves",
+		},
+		"nothing to replace": {text, one("", "x"), regie.CodeBadArguments, "there is no text to replace", "name the text to replace; write_file with mode append adds to the end"},
+		"no change":          {text, one("a", "a"), regie.CodeBadArguments, "old and new are the same: nothing would change", ""},
+		"there and back":     {text, []object{{"old": "func a", "new": "func z"}, {"old": "func z", "new": "func a"}}, regie.CodeBadArguments, "the edits leave f as it is", ""},
+		"bytes":              {"a\x00b", one("a", "b"), regie.CodeBadArguments, "f is not text: it cannot be edited", ""},
+		"Latin-1": {
+			"caf\xe9 au lait, au lait", one("lait,", "thé"), regie.CodeBadArguments, "f is not UTF-8, so letters beyond ASCII cannot be replaced in it without mixing encodings",
+			"replace ASCII text alone, or have a person convert the file",
+		},
+		"UTF-16 that is none": {"\xff\xfe\x00\xd8a\x00", one("a", "b"), regie.CodeBadArguments, "f begins like a text in UTF-16 and holds what is none: it cannot be edited", ""},
+		"gone":                {"", one("a", "b"), regie.CodeTextNotFound, "the text to replace does not stand in f", "read the file again and copy the text from there"},
+	} {
+		d := newDesk(t)
+		d.file("f", row.before)
+		out := d.do("edit_file", object{"path": "f", "edits": row.edits})
+		if out.State != regie.CallFailed || out.Error.Code != row.code || out.Error.Message != row.says || out.Error.Hint != row.hint {
+			t.Errorf("%s: %s %+v", name, out.State, out.Error)
+		}
+		if d.content("f") != row.before {
+			t.Errorf("%s: the file holds %q", name, d.content("f"))
+		}
+	}
+	d := newDesk(t)
+	if out := d.do("edit_file", object{"path": "none", "edits": one("a", "b")}); codeOf(out) != regie.CodeFileNotFound || out.Error.Hint != "write_file makes new files" {
+		t.Errorf("%+v", out.Error)
+	}
+	if _, problem := d.check("edit_file", object{"path": "f", "edits": []object{{"old_string": "a", "new_string": "b"}}}); problem == nil ||
+		!strings.Contains(problem.Message, "an array of objects with new, old and, where needed, all, count") {
+		t.Errorf("other names of an edit: %+v", problem)
+	}
+	if _, problem := d.check("edit_file", object{"path": "none", "edits": []object{}}); problem == nil {
+		t.Error("no edits at all are accepted")
+	}
+}
+
+// An edit that was prepared and cut is looked up, and what is there decides.
+func TestEditProbe(t *testing.T) {
+	for name, row := range map[string]struct {
+		now  string
+		want tool.Evidence
+	}{
+		"as before": {"one\n", tool.NotHappened}, "as after": {"two\n", tool.Happened}, "otherwise": {"three\n", tool.Unsure},
+	} {
+		d := newDesk(t)
+		d.file("f", "one\n")
+		c, _ := d.check("edit_file", object{"path": "f", "edits": one("one", "two")})
+		if problem := c.prepare(t); problem != nil {
+			t.Fatal(problem)
+		}
+		d.file("f", row.now)
+		got, out := c.probe(t)
+		if got != row.want || got == tool.Happened && out.Result != "edited f at line 1, now 1 line, 4 bytes" {
+			t.Errorf("%s: %s %q", name, got, out.Result)
+		}
+		// Run by itself compares too.
+		if out := c.run(t); (out.State == regie.CallSucceeded) != (row.now == "one\n") && row.now != "two\n" {
+			t.Errorf("%s: %s %+v", name, out.State, out.Error)
+		}
+	}
+}
+
+// Edits of one reply are shown on top of each other, and of writes before them.
+func TestEditsChain(t *testing.T) {
+	d := newDesk(t)
+	first, _ := d.check("write_file", object{"path": "f", "content": "a\nb\n"})
+	states := tool.Foresee(t.Context(), first.tool, first.inv)
+	second, _ := d.check("edit_file", object{"path": "f", "edits": one("b", "c")})
+	second.inv.Assumed = states
+	shown, problem := tool.DescribeCall(t.Context(), second.tool, second.inv)
+	if problem != nil || shown.Sentence.String() != "edit f: +1 −1 lines" || !strings.Contains(shown.Diff, "-b\n+c\n") || shown.Preconditions[0].After != first.inv.CallID {
+		t.Fatalf("%+v %+v", shown, problem)
+	}
+	states = append(states, tool.Foresee(t.Context(), second.tool, second.inv)...)
+	third, _ := d.check("delete_file", object{"path": "f"})
+	third.inv.Assumed = states
+	shown, problem = tool.DescribeCall(t.Context(), third.tool, third.inv)
+	if problem != nil || shown.Sentence.String() != "delete f: 2 lines, 4 bytes" || !strings.Contains(shown.Diff, "-a\n-c\n") {
+		t.Fatalf("%+v %+v", shown, problem)
+	}
+	states = append(states, tool.Foresee(t.Context(), third.tool, third.inv)...)
+	if last := states[len(states)-1]; last.Exists || !last.Hash().IsZero() {
+		t.Errorf("a deleted file is foreseen as %+v", last)
+	}
+	fourth, _ := d.check("write_file", object{"path": "f", "content": "new\n"})
+	fourth.inv.Assumed = states
+	if shown, problem = tool.DescribeCall(t.Context(), fourth.tool, fourth.inv); problem != nil || shown.Sentence.String() != "write 1 line to f (new file)" {
+		t.Errorf("%+v %+v", shown, problem)
+	}
+	for _, c := range []call{first, second, third, fourth} {
+		c.inv.Assumed = nil
+		if problem := c.prepare(t); problem != nil {
+			t.Fatal(problem)
+		}
+		if out := c.run(t); out.State != regie.CallSucceeded {
+			t.Fatalf("%+v", out.Error)
+		}
+	}
+	if d.content("f") != "new\n" {
+		t.Errorf("f holds %q", d.content("f"))
+	}
+}
+
+// FuzzEdit edits any text: it ends, and either says what is wrong or leaves what replacing by hand leaves.
+func FuzzEdit(f *testing.F) {
+	f.Add("one\r\ntwo\n", "one\n", "1\n", uint8(1))
+	f.Add("aaaa", "aa", "a", uint8(2))
+	f.Add("\xff\xfea\x00", "a", "é", uint8(1))
+	f.Fuzz(func(t *testing.T, text, old, fresh string, n uint8) {
+		k := newToolkit(defaultBounds())
+		before := content(text)
+		planned := intent{Path: "f"}
+		out, err := k.edited(&planned, &before, []edit{{Old: old, New: fresh, Count: int(n), All: n == 0}})
+		if err != nil {
+			return
+		}
+		plain := !strings.Contains(text, "\r") && !strings.Contains(fresh, "\r") && !strings.HasPrefix(text, "\xff\xfe") && !strings.HasPrefix(text, "\xfe\xff")
+		if want := strings.ReplaceAll(text, old, fresh); plain && string(out) != want {
+			t.Errorf("%q becomes %q, want %q", text, out, want)
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package undo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// carryOut puts back the files of an undo that is intended, and stores what became of each. again says that another process may have begun with
+// it: what is done already is not done twice. lost says why the workspace cannot be opened; then each file is left as it is. Where another
+// process may have taken the undo over meanwhile, no more files change here: CodeStale, and it ends there.
+func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error, held store.HeldUndo, again bool) (regie.Undo, error) {
+	undo := held.Undo
+	undo.Files = slices.Clone(undo.Files)
+	swept := lost != nil
+	for _, i := range ordered(undo.Files) {
+		f := &undo.Files[i]
+		if lost != nil {
+			leave(f, lost)
+			continue
+		}
+		if u.Holds != nil && !u.Holds() && !fault.Bug(fault.BugNoEpoch) {
+			return undo, errTaken
+		}
+		if f.To.Exists() && !swept { // directories may stand where a file was
+			root.RemoveEmpty(undo.Removes)
+			swept = true
+		}
+		if fault.Bug(fault.BugUndoBlind) && again {
+			f.Outcome = regie.FileUndone
+			continue
+		}
+		u.putBack(ctx, root, &undo, i, again)
+		fault.Point(fault.UndoFile)
+	}
+	if !swept {
+		root.RemoveEmpty(undo.Removes)
+	}
+	fault.Point(fault.UndoFiles)
+	done, err := u.Store.FinishUndo(ctx, store.FinishUndo{UndoID: undo.ID, Epoch: held.Epoch, Files: undo.Files, Message: regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "undo"},
+		System: &regie.SystemContent{Type: regie.SystemUndone, Summary: told(&undo)},
+	}})
+	if err == nil {
+		fault.Point(fault.UndoAfter)
+	}
+	return done, err
+}
+
+var errTaken = regie.Errorf(regie.CodeStale, "this engine has lost its hold of the undo: another one carries it out to its end")
+
+// leave notes that a file is as it was found, and why.
+func leave(f *regie.UndoFile, why error) {
+	sentence := regie.SentenceOf(why)
+	f.Outcome, f.Code, f.Why = regie.FileNotUndone, regie.CodeOf(why), &sentence
+}
+
+// putBack makes one file what it was, in one step, if it still is what was found.
+func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
+	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i) // each file its own: what lies aside must not pass for another
+	if again && !f.To.Exists() {
+		// A dead process may have moved it aside.
+		_ = root.Reappear(f.Path, tag)
+	}
+	now, err := look(root, f.Path)
+	if again && f.To.Exists() { // or left what was to take its place
+		_ = root.Clear(f.Path, tag)
+	}
+	state := stateOf(now)
+	switch code := regie.CodeOf(err); {
+	case !f.To.Exists() && (code == regie.CodeNotADirectory || code == regie.CodeNotAFile): // its name, or its directory's, is taken otherwise by now
+		f.Outcome = regie.FileUndone
+		return
+	case err != nil:
+		leave(f, err)
+		return
+	case now.Path != f.Path:
+		leave(f, regie.Errorf(regie.CodeFileChanged, "a link that was put on the way leads to %s now", now.Path))
+		return
+	case state.Hash == f.To.Hash:
+		f.Outcome = regie.FileUndone
+		return
+	case state.Hash != f.From.Hash:
+		leave(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is", f.Path))
+		return
+	}
+	tried, err := u.change(ctx, root, now, f, tag)
+	if err == nil {
+		f.Outcome = regie.FileUndone
+		return
+	}
+	if tried { // in the middle of the step that counts: what is there tells
+		if now, failed := look(root, f.Path); failed == nil && stateOf(now).Hash == f.To.Hash {
+			f.Outcome = regie.FileUndone
+			return
+		}
+	}
+	leave(f, err)
+}
+
+// change does the step.
+func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace.Content, f *regie.UndoFile, tag string) (tried bool, err error) {
+	if !f.To.Exists() {
+		return root.Remove(ctx, workspace.Removal{Before: now, Tag: tag})
+	}
+	data, err := u.blob(ctx, f.To.Hash)
+	if err != nil {
+		return false, err
+	}
+	return root.Replace(workspace.Change{Before: now, Data: data, Tag: tag, Perm: f.To.Perm})
+}
+
+// maxTold bounds how many files the thread is told of by name.
+const maxTold = 50
+
+// told is what the model reads of an undo: its files are not what it believes they are.
+func told(u *regie.Undo) string {
+	var b strings.Builder
+	if u.Undoes.IsZero() {
+		b.WriteString("The person took back what an earlier run of this session did to files.")
+	} else {
+		b.WriteString("The person took back an undo: what an earlier run of this session did to files, or the undo of that, stands again.")
+	}
+	removed, restored, put, left := []string{}, []string{}, []string{}, []string{}
+	for i := range u.Files {
+		switch f := &u.Files[i]; {
+		case f.Outcome != regie.FileUndone:
+			left = append(left, f.Path)
+		case !f.To.Exists():
+			removed = append(removed, f.Path)
+		case !f.From.Exists():
+			restored = append(restored, f.Path)
+		default:
+			put = append(put, f.Path)
+		}
+	}
+	say(&b, "No longer there", removed)
+	say(&b, "There again, as before", restored)
+	say(&b, "With the content of before", put)
+	say(&b, "Not taken back, because they were changed meanwhile or cannot be put back", left)
+	if len(u.Effects) > 0 {
+		var names []string
+		for _, e := range u.Effects {
+			names = append(names, e.Tool)
+		}
+		say(&b, "What was done otherwise stands", names)
+	}
+	if len(u.Files) == 0 {
+		b.Reset()
+		b.WriteString("The person changed what of this conversation counts. No files were touched.")
+	}
+	if u.Chat {
+		b.WriteString(" The messages of that run are no longer part of this conversation, or are part of it again, as you see it now.")
+	}
+	if len(u.Files) > 0 {
+		b.WriteString(" Read a file again before you rely on what it holds.")
+	}
+	return b.String()
+}
+
+func say(b *strings.Builder, what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	more := ""
+	if len(names) > maxTold {
+		more = fmt.Sprintf(" and %d more", len(names)-maxTold)
+		names = names[:maxTold]
+	}
+	fmt.Fprintf(b, " %s: %s%s.", what, strings.Join(names, ", "), more)
+}

@@ -1,0 +1,141 @@
+package undo
+
+import (
+	"cmp"
+	"encoding/json"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// merged is what a target made of one file, all of its changes together: the first one's before and the last one's after.
+type merged struct {
+	path          string
+	before, after regie.FileState
+	kept          bool
+	trash         string // where the content before lies, if it is no blob
+	// between says that somebody else changed the file between two of them; that change goes too, and is kept.
+	between bool
+}
+
+// merge makes one change a path of changes in their order, sorted by path, and collects the directories that were made, the topmost first. A file
+// that is in the end what it was is left out.
+func merge(changes []regie.FileChange) (files []merged, made []string) {
+	at := map[string]int{}
+	for i := range changes {
+		c := &changes[i]
+		made = append(made, c.Made...)
+		n, again := at[c.Path]
+		if !again {
+			at[c.Path] = len(files)
+			files = append(files, merged{path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() || c.Trash != "", trash: c.Trash})
+			continue
+		}
+		m := &files[n]
+		m.between = m.between || m.after.Hash != c.Before.Hash
+		m.after = c.After
+	}
+	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Hash == m.after.Hash })
+	slices.SortFunc(files, func(a, b merged) int { return strings.Compare(a.path, b.path) })
+	slices.Sort(made) // a directory before what is in it
+	return files, slices.Compact(made)
+}
+
+// remaining are the changes of paths that no standing undo has taken back.
+func remaining(files []merged, undone map[string]regie.ID) []merged {
+	return slices.DeleteFunc(slices.Clone(files), func(m merged) bool { _, gone := undone[m.path]; return gone })
+}
+
+// found is a file as it is now.
+type found struct {
+	state  regie.FileState
+	really string // where the path leads by now
+	err    error  // why it cannot be looked at as a file
+}
+
+// step is what becomes of one file.
+type step struct {
+	file     regie.UndoFile
+	conflict *regie.UndoConflict
+}
+
+// decide says what becomes of a file, or why nothing does. lost says why the content before is not there to be put back; nil where it is.
+func decide(m merged, now found, lost error) step {
+	s := step{file: regie.UndoFile{Path: m.path, From: now.state, To: m.before}}
+	s.file.To.Perm = permOf(m, now.state)
+	switch {
+	case now.err != nil:
+		s.conflict = refusal(now.err)
+	case now.really != "" && now.really != m.path:
+		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("a link that was put on the way leads to %s now", now.really)}
+	case now.state.Hash == m.before.Hash: // nothing is to be done, so nothing is in the way
+		s.file.To = now.state
+	case lost != nil:
+		s.conflict = refusal(lost)
+	case now.state.Hash == m.after.Hash:
+	case !now.state.Exists():
+		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("it has been deleted since"), Forceable: true}
+	case !m.after.Exists():
+		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("there is a file of that name again"), Forceable: true}
+	default:
+		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("it has been changed since"), Forceable: true}
+	}
+	return s
+}
+
+// refusal is a conflict that nothing overrides, in the words of an error.
+func refusal(err error) *regie.UndoConflict {
+	return &regie.UndoConflict{Code: regie.CodeOf(err), Sentence: regie.SentenceOf(err)}
+}
+
+// permOf is what permissions a file gets that is put back: those that it has, unless the round changed them; one that is made anew those that it had.
+func permOf(m merged, now regie.FileState) fs.FileMode {
+	changed := m.after.Perm != 0 && m.before.Perm != 0 && m.after.Perm != m.before.Perm
+	switch {
+	case !m.before.Exists():
+		return 0
+	case now.Exists() && !changed:
+		return now.Perm
+	default:
+		return m.before.Perm
+	}
+}
+
+// ordered puts files in the order in which they are changed: those that go first, the deepest of them first, because a name may have to be
+// freed for another one.
+func ordered(files []regie.UndoFile) []int {
+	out := make([]int, len(files))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		goesA, goesB := !files[a].To.Exists(), !files[b].To.Exists()
+		switch {
+		case goesA && goesB:
+			return cmp.Compare(files[b].Path, files[a].Path)
+		case goesA != goesB:
+			return map[bool]int{true: -1, false: 1}[goesA]
+		default:
+			return cmp.Compare(files[a].Path, files[b].Path)
+		}
+	})
+	return out
+}
+
+// fingerprint names a plan by what would be done: a person agrees to that, and to nothing else.
+func fingerprint(p *regie.UndoPlan) (regie.Hash, error) {
+	type conflict struct {
+		Path string
+		Code regie.Code
+	}
+	var conflicts []conflict
+	for i := range p.Previews {
+		if c := p.Previews[i].Conflict; c != nil {
+			conflicts = append(conflicts, conflict{p.Files[i].Path, c.Code})
+		}
+	}
+	data, err := json.Marshal([]any{p.RoundID, p.Undoes, p.Chat, p.Files, p.Makes, p.Removes, p.Effects, conflicts})
+	return regie.HashOf(data), err
+}

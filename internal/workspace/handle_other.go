@@ -1,0 +1,54 @@
+//go:build !unix
+
+package workspace
+
+import (
+	"io"
+	"io/fs"
+	"os"
+)
+
+// handle is an open directory of a walk.
+type handle struct {
+	at *os.Root
+	f  *os.File
+}
+
+func newHandle(at *os.Root) (handle, error) {
+	own, err := at.OpenRoot(".")
+	if err != nil {
+		return handle{}, err
+	}
+	f, err := own.Open(".")
+	if err != nil {
+		_ = own.Close() // nothing was written through it
+	}
+	return handle{own, f}, err
+}
+
+func (h handle) list() ([]fs.DirEntry, error) { return h.f.ReadDir(maxInDirectory) }
+
+func (h handle) close() { _, _ = h.f.Close(), h.at.Close() } // they were only read
+
+// enter opens a directory in this one.
+func (h handle) enter(name string) (handle, error) {
+	next, err := step(h.at, name)
+	if err != nil {
+		return handle{}, err
+	}
+	defer func() { _ = next.Close() }() // the handle has its own
+	return newHandle(next)
+}
+
+// open opens a regular file in this directory, and tells its size.
+func (h handle) open(name string) (io.ReadCloser, int64, error) {
+	seen, err := h.at.Lstat(name)
+	if err != nil || !seen.Mode().IsRegular() {
+		return nil, 0, errSwapped
+	}
+	f, info, err := openSeen(h.at, name, seen)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// handle is an open directory of a walk. What it opens is the very entry of that name: no link is followed, at any moment, so nothing can
+// be put into a name's place that leads elsewhere.
+type handle struct{ f *os.File }
+
+func newHandle(at *os.Root) (handle, error) {
+	f, err := at.Open(".")
+	return handle{f}, err
+}
+
+func (h handle) list() ([]fs.DirEntry, error) { return h.f.ReadDir(maxInDirectory) }
+
+func (h handle) close() { _ = h.f.Close() } // it was only read
+
+// enter opens a directory in this one.
+func (h handle) enter(name string) (handle, error) {
+	fd, err := openAt(h.f, name, unix.O_DIRECTORY)
+	if err != nil {
+		return handle{}, err
+	}
+	return handle{os.NewFile(uintptr(fd), name)}, nil
+}
+
+// open opens a regular file in this directory, and tells its size. It waits for no FIFO.
+func (h handle) open(name string) (io.ReadCloser, int64, error) {
+	fd, err := openAt(h.f, name, unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, 0, err
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, 0, errors.Join(errSwapped, err, unix.Close(fd))
+	}
+	return rawFile(fd), stat.Size, nil
+}
+
+func openAt(dir *os.File, name string, flags int) (fd int, err error) {
+	for {
+		fd, err = unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+// rawFile is a regular file that is read from its beginning to its end, without what package os does for files that are waited for.
+type rawFile int
+
+// Read implements io.Reader.
+func (f rawFile) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(f), p)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+}
+
+// Close implements io.Closer.
+func (f rawFile) Close() error { return unix.Close(int(f)) }

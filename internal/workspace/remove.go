@@ -1,0 +1,197 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/regie-run/regie"
+)
+
+// Removal takes a file away.
+type Removal struct {
+	Before Content // as Load, LoadAny or LoadLarge gave it
+	// Tag makes the name that the file has while it is looked at: what a crash left under it is recognised.
+	Tag string
+	// Trash is the absolute path that the file is moved to, outside the workspace; its directory is made. Empty: the file is removed,
+	// because its content is kept elsewhere.
+	Trash string
+}
+
+// Remove takes a file away, into the trash or for good (spec 8.2). It is moved aside first and looked at there: what is not the file that
+// Before says goes back, and CodeFileChanged is returned. So nothing is lost that nobody has seen, whoever writes at the same moment.
+//
+// tried tells whether the file may be gone in spite of an error. If not, it is where it was.
+func (r *Root) Remove(ctx context.Context, removal Removal) (tried bool, err error) {
+	before := removal.Before
+	dir, base, err := r.parent(before.Path)
+	if err != nil {
+		return false, r.explain(err, before.Path)
+	}
+	defer func() { _ = dir.Close() }() // what counts is synced
+	if err := r.unchanged(before, dir); err != nil {
+		return false, r.explain(err, before.Path)
+	}
+	aside := tempName(removal.Tag)
+	if err := dir.Rename(base, aside); err != nil {
+		return true, r.explain(err, before.Path)
+	}
+	if err := sameAside(dir, aside, &before); err != nil {
+		return r.takeBack(dir, aside, base, before.Path, err)
+	}
+	if removal.Trash == "" {
+		err = dir.Remove(aside)
+	} else {
+		err = intoTrash(ctx, dir, aside, removal.Trash)
+	}
+	if err != nil {
+		return r.takeBack(dir, aside, base, before.Path, r.explain(err, before.Path))
+	}
+	return true, r.explain(syncDir(dir), before.Path)
+}
+
+// sameAside compares what was moved aside with the file that was to be moved.
+func sameAside(dir *os.Root, aside string, before *Content) error {
+	seen, err := dir.Lstat(aside)
+	if err != nil {
+		return err
+	}
+	if !seen.Mode().IsRegular() || !os.SameFile(seen, before.info) {
+		return changed(before.Path)
+	}
+	if before.Large {
+		if identity(seen) != identity(before.info) {
+			return changed(before.Path)
+		}
+		return nil
+	}
+	f, _, err := openSeen(dir, aside, seen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, int64(len(before.Data))+1))
+	if err == nil && !bytes.Equal(data, before.Data) {
+		err = changed(before.Path)
+	}
+	return err
+}
+
+// takeBack gives what was moved aside its name again, without replacing what has that name by now.
+func (r *Root) takeBack(dir *os.Root, aside, base, name string, why error) (tried bool, err error) {
+	if err := putBack(dir, aside, base); err != nil {
+		return true, regie.Errorf(regie.CodeFileChanged, "%s was replaced while it was being deleted: what stood there is in %s now (%v)", name, path.Join(path.Dir(name), aside), err)
+	}
+	return false, r.explain(errors.Join(why, syncDir(dir)), name)
+}
+
+func putBack(dir *os.Root, aside, base string) error {
+	if err := dir.Link(aside, base); err == nil {
+		return dir.Remove(aside)
+	}
+	if _, err := dir.Lstat(base); !errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrExist
+	}
+	return dir.Rename(aside, base)
+}
+
+// Reappear puts a file back that an attempt with this tag had moved aside when it died. It does nothing where there is none, and where
+// something else has the name by now.
+func (r *Root) Reappear(resolved, tag string) error {
+	dir, base, err := r.parent(resolved)
+	if err != nil {
+		return r.explain(err, resolved)
+	}
+	defer func() { _ = dir.Close() }() // what counts is synced
+	aside := tempName(tag)
+	seen, err := dir.Lstat(aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return r.explain(err, resolved)
+	}
+	if there, err := dir.Lstat(base); err == nil && os.SameFile(seen, there) { // it had its name again already
+		return r.explain(dir.Remove(aside), resolved)
+	}
+	if err := putBack(dir, aside, base); err != nil {
+		return r.explain(err, resolved)
+	}
+	return r.explain(syncDir(dir), resolved)
+}
+
+// intoTrash moves a file out of the workspace: by a rename, or by a copy where the trash lies on another file system. The file goes only
+// when the copy is safe on the disk.
+func intoTrash(ctx context.Context, dir *os.Root, aside, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	err := moveOut(dir, aside, to)
+	if err == nil {
+		return syncPath(filepath.Dir(to))
+	}
+	if err := copyOut(ctx, dir, aside, to); err != nil {
+		_ = os.Remove(to) // a part of it helps nobody
+		return err
+	}
+	return dir.Remove(aside)
+}
+
+func copyOut(ctx context.Context, dir *os.Root, aside, to string) error {
+	seen, err := dir.Lstat(aside)
+	if err != nil {
+		return err
+	}
+	in, info, err := openSeen(dir, aside, seen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, &cancelled{ctx: ctx, in: in})
+	if err == nil && n != info.Size() {
+		err = regie.Errorf(regie.CodeFileChanged, "the file changes while it is copied into the trash")
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = syncPath(filepath.Dir(to))
+	}
+	return err
+}
+
+// cancelled is a reader that ends with a context.
+type cancelled struct {
+	ctx context.Context // it lives as long as one copy
+	in  io.Reader
+}
+
+// Read implements io.Reader.
+func (c *cancelled) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.in.Read(p)
+}
+
+// syncPath makes the names in a directory outside the workspace safe.
+func syncPath(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through it
+	return syncDir(root)
+}

@@ -1,0 +1,380 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/regie-run/regie"
+)
+
+// Bounds of one search (spec 12.5).
+const (
+	maxInDirectory = 100_000 // entries of one directory
+	maxSearched    = 1_000_000
+	maxSearchDepth = 100
+	filesInBatch   = 32
+	batchesAhead   = 64 // each holds a directory open
+	maxWorkers     = 8
+)
+
+// Query is what is looked for, and where.
+type Query struct {
+	Text          string
+	Regex         bool // Text is an expression of RE2
+	CaseSensitive bool
+	// Path is a directory, which is searched with all below it, or one file.
+	Path string
+	// Wanted limits the search to files by their path below Path; nil wants all. Holds says whether such files may lie below a directory.
+	Wanted, Holds func(relative string) bool
+	// Skip is how many matches are left out, Most how many are given after them.
+	Skip, Most int
+	// Clip is how many bytes of a line are given at most.
+	Clip int
+	// MaxFile is how many bytes of a file are searched.
+	MaxFile int64
+}
+
+// Match is a line that holds what was looked for.
+type Match struct {
+	Path string
+	Line int
+	// Text is the line without its end, or the part of it around the match where it is longer than wanted: then Before and After say what
+	// is missing at its ends, in bytes. Of a line of some megabytes After may be less than what is missing.
+	Text          string
+	Before, After int
+}
+
+// Searched says what a search looked at, and what it did not.
+type Searched struct {
+	Files, Bytes int64 // that were looked through
+	Binary       int64 // files that are no text
+	Secret       int64 // files that may hold a secret: they are never searched
+	Ignored      int64 // files and directories that the ignore files name
+	Unreadable   int64 // files and directories that could not be opened or read
+	Clipped      int64 // files that were searched to MaxFile only
+	TooMany      bool  // more entries, or deeper directories, than a search looks at
+	More         bool  // there are more matches than were wanted
+	Stopped      bool  // its context ended before it did
+}
+
+// Search looks through the text files of a directory, or one file, and calls found with each line that matches, in the order of the tree:
+// the files of a directory by their names, then its directories. It follows no links, and leaves out what is protected (spec 8.2), what
+// ignore files name, what is no text. A path that is itself ignored is searched all the same: somebody wanted it. found returns false to
+// end the search. Where the context ends, what was found so far has been given, and Stopped is set.
+//
+// It returns the codes of OpenFile and OpenDir, and CodeBadPattern. It starts a goroutine that walks and some that search; they end before
+// it returns.
+func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Searched, error) {
+	wanted, err := compilePattern(q.Text, q.Regex, q.CaseSensitive)
+	if err != nil {
+		return Searched{}, err
+	}
+	if q.Wanted == nil {
+		q.Wanted = func(string) bool { return true }
+	}
+	if q.Holds == nil {
+		q.Holds = func(string) bool { return true }
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &search{
+		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, work: make(chan *batch, batchesAhead), order: make(chan *batch, batchesAhead),
+	}
+	start, err := s.begin(r)
+	if err != nil {
+		return Searched{}, err
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer close(s.order)
+		defer close(s.work)
+		s.sound(start)
+	})
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+		group.Go(s.worker)
+	}
+	s.collect(cancel, found)
+	group.Wait()
+	if what := s.broken.Load(); what != nil {
+		return Searched{}, regie.Errorf(regie.CodeToolError, "the search broke down: %s", *what)
+	}
+	out := s.seen.searched()
+	out.TooMany, out.More, out.Stopped = s.tooMany, s.more, ctx.Err() != nil
+	return out, nil
+}
+
+// search is one search on its way.
+type search struct {
+	ctx     context.Context // it lives as long as the search
+	query   Query
+	pattern *pattern
+	most    int         // matches that are looked for
+	work    chan *batch // to the workers
+	order   chan *batch // to the collector, in the order of the tree
+	seen    counts
+	visited int
+	tooMany bool
+	more    bool
+	broken  atomic.Pointer[string] // what a goroutine panicked with
+}
+
+// sound does a part of the work on a goroutine of the search: a panic there ends the search, not the program.
+func (s *search) sound(do func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			what := fmt.Sprint(r)
+			s.broken.CompareAndSwap(nil, &what)
+		}
+	}()
+	do()
+}
+
+type counts struct{ files, bytes, binary, secret, ignored, unreadable, clipped atomic.Int64 }
+
+func (c *counts) searched() Searched {
+	return Searched{
+		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(), Ignored: c.ignored.Load(),
+		Unreadable: c.unreadable.Load(), Clipped: c.clipped.Load(),
+	}
+}
+
+// batch are some files of one directory.
+type batch struct {
+	in    *opened
+	names []string
+	found []Match
+	done  chan struct{} // closed when found is all there is
+}
+
+// opened is a directory that several batches use.
+type opened struct {
+	handle
+	path string
+	uses atomic.Int32
+}
+
+func (o *opened) release() {
+	if o.uses.Add(-1) == 0 {
+		o.close()
+	}
+}
+
+// begin opens where the search begins, and returns what walks it.
+func (s *search) begin(r *Root) (walk func(), err error) {
+	dir, err := r.OpenDir(s.query.Path)
+	if regie.CodeOf(err) == regie.CodeNotADirectory {
+		return s.beginFile(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // the handle has its own
+	ignores := r.Ignores(dir)
+	h, err := newHandle(dir.at)
+	if err != nil {
+		return nil, r.explain(err, dir.Path)
+	}
+	top := &opened{handle: h, path: dir.Path}
+	top.uses.Add(1)
+	return func() { s.walk(level{in: top, ignores: ignores}) }, nil
+}
+
+// beginFile is a search in one file, which is told from its name and its content as in any other.
+func (s *search) beginFile(r *Root) (walk func(), err error) {
+	place, err := r.Place(s.query.Path)
+	if err != nil {
+		return nil, err
+	}
+	if place.Secret { // what it leads to a moment later is for others to say: here this very file is opened, without links
+		return nil, mayRead(Secret, s.query.Path)
+	}
+	f, _, err := r.OpenFile(s.query.Path) // for its codes
+	if err != nil {
+		return nil, err
+	}
+	_ = f.Close() // nothing was read
+	at, base, err := r.parent(place.Path)
+	if err != nil {
+		return nil, r.explain(err, s.query.Path)
+	}
+	defer func() { _ = at.Close() }() // the handle has its own
+	h, err := newHandle(at)
+	if err != nil {
+		return nil, r.explain(err, s.query.Path)
+	}
+	in := &opened{handle: h, path: path.Dir(place.Path)}
+	in.uses.Add(1)
+	return func() { s.send(in, []string{base}); in.release() }, nil
+}
+
+// send gives files of a directory to the workers and to the collector. It reports whether the search goes on.
+func (s *search) send(in *opened, names []string) bool {
+	b := &batch{in: in, names: names, done: make(chan struct{})}
+	in.uses.Add(1)
+	select {
+	case s.order <- b:
+	case <-s.ctx.Done():
+		in.release()
+		return false
+	}
+	s.work <- b // as many go in as are in the other channel at most, and the workers take them in any case
+	return true
+}
+
+// level is a directory that is walked.
+type level struct {
+	in       *opened
+	ignores  *Ignores // of this directory at the top, of the one above it elsewhere
+	relative string
+	depth    int
+}
+
+// walk sends the files of a directory and goes into its directories. It lets go of the directory.
+func (s *search) walk(l level) {
+	defer l.in.release()
+	entries, err := l.in.list()
+	if err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
+		s.seen.unreadable.Add(1)
+		return
+	}
+	if l.depth > 0 {
+		l.ignores = l.ignores.below(path.Base(l.relative), func(file string) []byte { return l.in.ignoreFile(entries, file) })
+	}
+	if len(entries) == maxInDirectory || s.visited+len(entries) > maxSearched {
+		s.tooMany = true
+	}
+	s.visited += len(entries)
+	var files, dirs []string
+	for _, entry := range entries {
+		switch name := entry.Name(); {
+		case !s.wants(&l, entry):
+		case entry.IsDir():
+			dirs = append(dirs, name)
+		default:
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	for len(files) > 0 {
+		n := min(filesInBatch, len(files))
+		if !s.send(l.in, files[:n:n]) {
+			return
+		}
+		files = files[n:]
+	}
+	slices.Sort(dirs)
+	s.walkAll(l, dirs)
+}
+
+// wants reports whether an entry is searched or looked into, and counts it where a rule of the workspace is why not.
+func (s *search) wants(l *level, entry fs.DirEntry) bool {
+	name, isDir := entry.Name(), entry.IsDir()
+	below := path.Join(l.relative, name)
+	switch found := protectedName(name, true); {
+	case !isDir && !entry.Type().IsRegular(), isDir && !s.query.Holds(below), !isDir && !s.query.Wanted(below), found == Internal:
+	case found == Secret:
+		s.seen.secret.Add(1)
+	case l.ignores.Ignored(name, isDir):
+		s.seen.ignored.Add(1)
+	default:
+		return true
+	}
+	return false
+}
+
+// walkAll goes into directories of a directory.
+func (s *search) walkAll(l level, dirs []string) {
+	for _, name := range dirs {
+		if s.ctx.Err() != nil {
+			return
+		}
+		if l.depth == maxSearchDepth || s.visited > maxSearched {
+			s.tooMany = true
+			return
+		}
+		h, err := l.in.enter(name)
+		if err != nil {
+			s.seen.unreadable.Add(1)
+			continue
+		}
+		next := &opened{handle: h, path: path.Join(l.in.path, name)}
+		next.uses.Add(1)
+		s.walk(level{in: next, ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
+	}
+}
+
+// ignoreFile reads an ignore file where the directory has one.
+func (o *opened) ignoreFile(entries []fs.DirEntry, name string) []byte {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
+		return nil
+	}
+	f, _, err := o.open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return readRules(f)
+}
+
+// collect gives what the batches found in their order, until enough is given.
+func (s *search) collect(cancel func(), found func(Match) bool) {
+	left, skip, enough := s.query.Most, s.query.Skip, false
+	for b := range s.order {
+		<-b.done
+		for _, m := range b.found {
+			switch {
+			case enough:
+			case skip > 0:
+				skip--
+			case left == 0:
+				s.more, enough = true, true
+			default:
+				left--
+				enough = !found(m)
+			}
+		}
+		if enough {
+			cancel()
+		}
+	}
+}
+
+// worker searches batches until there are none.
+func (s *search) worker() {
+	w := &scanner{search: s, seeker: newSeeker(s.pattern), buffer: make([]byte, firstBuffer)}
+	for b := range s.work {
+		s.sound(func() { w.batch(b) })
+		b.in.release()
+		close(b.done)
+	}
+}
+
+// clip gives a line as a match shows it, of a long one the part around the place where the match begins.
+func (s *search) clip(m Match, line []byte, start int) Match {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	from, to := 0, len(line)
+	if most := s.query.Clip; most > 0 && len(line) > most {
+		from = max(0, min(start-most/4, len(line)-most))
+		to = min(len(line), from+most)
+		for from > 0 && from < to && isTail(line[from]) {
+			from++
+		}
+		for to < len(line) && to > from && isTail(line[to]) {
+			to--
+		}
+	}
+	m.Text, m.Before, m.After = string(line[from:to]), from, len(line)-to
+	return m
+}
+
+// isTail reports whether a byte goes on with a character, in UTF-8.
+func isTail(b byte) bool { return b&0xC0 == 0x80 }

@@ -1,0 +1,244 @@
+package regie
+
+import (
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// FileState is a file as it was, is or is to be. The zero FileState is no file.
+type FileState struct {
+	Hash Hash        `json:"sha256,omitzero"` // of its content; zero: there is no file
+	Size int64       `json:"size,omitempty"`  // bytes
+	Perm fs.FileMode `json:"perm,omitempty"`  // its permission bits; zero where nobody knows them
+}
+
+// Exists reports whether there is a file.
+func (s FileState) Exists() bool { return !s.Hash.IsZero() }
+
+// FileChange is what a call, or an undo, made of one file. The content before is a blob of the store under its hash (decision 16).
+type FileChange struct {
+	Path   string    `json:"path"` // of the workspace, without links
+	Before FileState `json:"before,omitzero"`
+	After  FileState `json:"after,omitzero"`
+	// Kept says that the content before was kept; without it the change cannot be taken back.
+	Kept bool `json:"kept,omitempty"`
+	// Made are the directories that had to be made, the topmost first.
+	Made []string `json:"made,omitempty"`
+	// Trash is where a file lies that was too large for a blob, below the trash of the data directory. The hash before is not that of its
+	// content then.
+	Trash string `json:"trash,omitempty"`
+}
+
+// UndoState is how far an undo is. It is intended before any file changes, and done when what became of each file is known.
+type UndoState string
+
+// The undo states. What is only planned is not stored.
+const (
+	UndoPlanned  UndoState = "PLANNED"
+	UndoIntended UndoState = "INTENDED"
+	UndoDone     UndoState = "DONE"
+)
+
+// UndoOutcome is what became of a file of an undo.
+type UndoOutcome string
+
+// The outcomes of a file.
+const (
+	FileUndone    UndoOutcome = "UNDONE"
+	FileNotUndone UndoOutcome = "NOT_UNDONE" // it is as it was found; Why says why
+)
+
+// UndoFile is what an undo does to one file.
+type UndoFile struct {
+	Path string    `json:"path"`
+	From FileState `json:"from,omitzero"` // as it was found; its content is kept before anything changes
+	To   FileState `json:"to,omitzero"`   // as it was before what is taken back
+	// Outcome is empty until the undo is done.
+	Outcome UndoOutcome `json:"outcome,omitempty"`
+	Code    Code        `json:"code,omitempty"` // of what kept it from being undone
+	Why     *Sentence   `json:"why,omitempty"`
+}
+
+// Effect is something that a run did and that no undo takes back: a call of a tool that cannot be undone, or of which nobody knows what
+// became of it, or which deleted a file that is too large.
+type Effect struct {
+	CallID    ID        `json:"call_id"`
+	Tool      string    `json:"tool"`
+	State     CallState `json:"state"` // SUCCEEDED or UNKNOWN
+	Arguments string    `json:"arguments,omitempty"`
+	// Trash is the absolute path of a deleted file that is too large to be put back by itself: a person can move it back.
+	Trash string `json:"trash,omitempty"`
+}
+
+// Undo takes back what a round made of the files of its workspace (decision 16). It is an operation of its own: nothing is deleted, and it can be
+// undone itself.
+type Undo struct {
+	ID        ID `json:"id,omitzero"` // zero in a plan
+	SessionID ID `json:"session_id"`
+	RoundID   ID `json:"round_id"` // whose changes are meant
+	// Undoes is the undo that this one takes back, which brings the round's changes again; zero: it takes back the round's own.
+	Undoes ID        `json:"undoes,omitzero"`
+	State  UndoState `json:"state"`
+	// Forced says that files which others had changed were put back too.
+	Forced bool `json:"forced,omitempty"`
+	// Chat says that the round's messages are superseded by it, or, where it takes an undo back, that they count again.
+	Chat  bool       `json:"chat,omitempty"`
+	Files []UndoFile `json:"files"`
+	// Makes are the directories that have to be made for it, the topmost first; Removes those that go where nothing is left in them.
+	Makes   []string `json:"makes,omitempty"`
+	Removes []string `json:"removes,omitempty"`
+	// Effects are what it does not take back.
+	Effects []Effect `json:"cannot_be_undone,omitempty"`
+	By      string   `json:"by"`
+	// Seq is its place in the session's log; MessageID the UNDONE message.
+	Seq       int64     `json:"seq,omitempty"`
+	MessageID ID        `json:"message_id,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	DoneAt    time.Time `json:"done_at,omitzero"`
+}
+
+// Left counts the files that were not undone.
+func (u *Undo) Left() (n int) {
+	for i := range u.Files {
+		if u.Files[i].Outcome == FileNotUndone {
+			n++
+		}
+	}
+	return n
+}
+
+// UndoPlan is an undo as a person is shown it before anything is stored.
+type UndoPlan struct {
+	Undo
+	// Plan names exactly this plan: an undo that is asked for with it does this, or nothing.
+	Plan Hash `json:"plan"`
+	// Previews say what becomes of each of Files, in their order.
+	Previews []FilePreview `json:"previews"`
+	// Root and SessionName say where; Text is the message that started the run, Messages how many Chat is about.
+	Root        string `json:"root"`
+	SessionName string `json:"session_name"`
+	Text        string `json:"text,omitempty"`
+	Messages    int    `json:"messages,omitempty"`
+}
+
+// FilePreview is what becomes of one file, for a person.
+type FilePreview struct {
+	Sentence Sentence   `json:"sentence"`
+	Diff     string     `json:"diff,omitempty"`
+	Warnings []Sentence `json:"warnings,omitempty"`
+	// Conflict says why the file cannot be put back as things are.
+	Conflict *UndoConflict `json:"conflict,omitempty"`
+}
+
+// UndoConflict says why a file cannot be put back.
+type UndoConflict struct {
+	Code     Code     `json:"code"`
+	Sentence Sentence `json:"sentence"`
+	// Forceable says that the file can be put back all the same: what is there now is kept first.
+	Forceable bool `json:"forceable,omitempty"`
+	// RoundID is the later run that changed the file, where it was one.
+	RoundID ID `json:"round_id,omitzero"`
+}
+
+// Conflicts returns the plan's conflicts that stand in the way: all of them, or, where it is to be forced, those that cannot be.
+func (p *UndoPlan) Conflicts(force bool) []UndoConflict {
+	var out []UndoConflict
+	for i := range p.Previews {
+		if c := p.Previews[i].Conflict; c != nil && (!force || !c.Forceable) {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// Places are messages of a thread, counted from 1, both ends included.
+type Places struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Undone is what an UNDONE message says beside its summary. Places count messages from the beginning of the thread, whatever they are, so that they
+// mean the same in a fork, as those of a Compaction do.
+type Undone struct {
+	UndoID  ID `json:"undo_id"`
+	RoundID ID `json:"round_id"`
+	// Superseded are the messages that no prompt shows from here on, Restored those that are shown again. A CONTEXT_SUMMARY among them
+	// goes on counting: it stands for what lies before it.
+	Superseded *Places `json:"superseded,omitempty"`
+	Restored   *Places `json:"restored,omitempty"`
+}
+
+// Supersede keeps count of which messages of a thread are superseded, as its messages are given to it in their order (decision 16).
+type Supersede struct{ spans []Places }
+
+// See takes the next message of the thread.
+func (s *Supersede) See(m *Message) {
+	if m.System == nil || m.System.Undone == nil {
+		return
+	}
+	u := m.System.Undone
+	if u.Superseded != nil {
+		s.spans = append(slices.Clip(s.spans), *u.Superseded)
+	}
+	if u.Restored == nil {
+		return
+	}
+	var kept []Places
+	for _, span := range s.spans {
+		if span != *u.Restored {
+			kept = append(kept, span)
+		}
+	}
+	s.spans = kept
+}
+
+// Hides reports whether the message at a place, counted from 1, is superseded.
+func (s *Supersede) Hides(place int, m *Message) bool {
+	if m.System != nil && m.System.Compaction != nil {
+		return false
+	}
+	for _, span := range s.spans {
+		if span.From <= place && place <= span.To {
+			return true
+		}
+	}
+	return false
+}
+
+// ChangesOf returns what an undo made of files, as changes that can be taken back in turn.
+func ChangesOf(u *Undo) []FileChange {
+	var out []FileChange
+	for i := range u.Files {
+		if f := &u.Files[i]; f.Outcome == FileUndone {
+			out = append(out, FileChange{Path: f.Path, Before: f.From, After: f.To, Kept: true})
+		}
+	}
+	if len(out) > 0 {
+		out[0].Made = u.Makes
+	}
+	return out
+}
+
+// Standing says of which paths the changes of a round, or of an undo for a target that is not zero, are taken back by undos that count
+// themselves, and whether its messages are: an undo of an undo takes that back. undos are all of the round's.
+func Standing(undos []Undo, target ID) (paths map[string]ID, chat ID) {
+	paths = map[string]ID{}
+	for i := range undos {
+		u := &undos[i]
+		if u.State != UndoDone || u.Undoes != target {
+			continue
+		}
+		back, chatBack := Standing(undos, u.ID)
+		for k := range u.Files {
+			f := &u.Files[k]
+			if _, again := back[f.Path]; f.Outcome == FileUndone && !again {
+				paths[f.Path] = u.ID
+			}
+		}
+		if u.Chat && chatBack.IsZero() {
+			chat = u.ID
+		}
+	}
+	return paths, chat
+}
