@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,8 @@ func (s *silent) Send(context.Context, func(provider.Delta)) (*provider.Reply, e
 	return &provider.Reply{}, nil
 }
 
-// TestWatch: every prompt that is sent is checked, and sent all the same.
+// TestWatch: what is sent is checked, and sent all the same. Each prompt is sent as often as the watch takes to come round to it under the race
+// detector.
 func TestWatch(t *testing.T) {
 	var refused []string
 	c, err := providertest.Watch(deaf{}, func(err error) { refused = append(refused, err.Error()) }).Open(provider.Head{})
@@ -86,14 +88,17 @@ func TestWatch(t *testing.T) {
 	}
 	for i, turns := range [][]provider.Turn{{question}, {calls}, {results}} {
 		c.Append(turns...)
-		if reply, err := c.Send(t.Context(), nil); reply == nil || err != nil {
-			t.Fatal(reply, err)
+		for range 4 {
+			if reply, err := c.Send(t.Context(), nil); reply == nil || err != nil {
+				t.Fatal(reply, err)
+			}
 		}
 		if _, n := c.Request(); n != i+1 {
 			t.Errorf("the provider has %d turns, want %d", n, i+1)
 		}
 	}
-	if len(refused) != 1 || !strings.Contains(refused[0], ": the calls") {
+	slices.Sort(refused)
+	if refused = slices.Compact(refused); len(refused) != 1 || !strings.Contains(refused[0], ": the calls") {
 		t.Errorf("refused: %q", refused)
 	}
 }
