@@ -26,6 +26,7 @@ const (
 	EventNotice           EventType = "notice"      // what somebody who is not watching should hear of
 	EventStreamReset      EventType = "stream_reset"
 	EventFallback         EventType = "fallback" // another provider goes on with a model call
+	EventLevels           EventType = "levels"   // what the workspace says has changed while a round waited
 	EventRule             EventType = "rule"     // a standing rule was made, or revoked; in its workspace's log (decision 15)
 	EventUndo             EventType = "undo"     // an undo is intended, or done (decision 16)
 	EventErased           EventType = "erased"
@@ -52,4 +53,10 @@ type Fallback struct {
 	Instead string `json:"instead_of"`
 	Code    Code   `json:"code"`
 	Text    string `json:"text"`
+}
+
+// Levels says that a round goes on with another level 2 than before it waited (spec 6.1, decision 53): the body of an EventLevels.
+type Levels struct {
+	RoundID ID   `json:"round_id"`
+	Level2  Hash `json:"level2,omitzero"` // zero where the workspace says nothing any more
 }

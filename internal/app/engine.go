@@ -165,8 +165,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	settings := engine.Config{
 		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
-		Settings:      o.Config.FingerprintOf,
-		Cache:         e.cache, CacheFold: o.Config.File.Cache.Casefold,
+		Settings:      o.Config.FingerprintOf, UserData: userData,
+		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
 		Price: o.Config.Price, Caps: o.Config.File.Caps,
 	}

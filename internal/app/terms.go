@@ -68,7 +68,7 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	if out.level1, err = l.documented(ctx, in, out.limits, out.dialect); err != nil {
 		return out, err
 	}
-	if said := userData(in.Root, out.limits, in.Policy.French); said != "" {
+	if said, _ := userData(in.Root, out.limits, in.Policy.French); said != "" {
 		if out.level2, err = l.store.PutBlob(ctx, []byte(said)); err != nil { // each time: it goes with the sessions that had it
 			return out, err
 		}
@@ -119,15 +119,15 @@ func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent co
 	return out, nil
 }
 
-// userData is level 2 of a workspace (spec 6.1). A directory that cannot be opened says nothing here: the tools say what is wrong with it.
-func userData(dir string, limits regie.Limits, french bool) string {
+// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is known here: the tools say what is wrong with it.
+func userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
 	root, err := workspace.Open(dir)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	defer func() { _ = root.Close() }() // it was only read
 	text, more := root.Document(prompt.AgentsFile, prompt.Level2Bytes(limits))
-	return prompt.Level2(prompt.UserData{Agents: text, More: more, French: french})
+	return prompt.Level2(prompt.UserData{Agents: text, More: more, French: french}), true
 }
 
 // affordable refuses a request to a model of which nobody knows what it costs, where a budget holds: before anything is stored (decision 29).

@@ -35,6 +35,7 @@ type Store interface {
 	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
 	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)
 	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
+	SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error
 	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
 	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
 }
@@ -49,6 +50,9 @@ type Config struct {
 	Tools func(ctx context.Context) *tool.Registry
 	// MaxOutput is the bound of a reply in tokens; zero means 8,192.
 	MaxOutput int
+	// UserData returns level 2 of a workspace as it is now (spec 6.1), empty where it says nothing; known is false where the workspace cannot be
+	// looked into. Nil leaves a round what it began with.
+	UserData func(root string, limits regie.Limits, french bool) (said string, known bool)
 	// Price returns what a provider's model costs; known is false where nobody knows it, stated says that it also holds for a model on this
 	// machine, which else costs nothing. Nil knows none (spec 6.3).
 	Price func(provider, model string) (p price.Price, stated, known bool)
@@ -166,6 +170,9 @@ type Left struct {
 func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, error) {
 	r, err := e.newRun(ctx, claimed, e.toolsFor(steps, claimed.Round))
 	if err != nil {
+		return Left{}, err
+	}
+	if err := r.relevel(claimed.Woken); err != nil {
 		return Left{}, err
 	}
 	if end := r.round.Deadline; !end.IsZero() {

@@ -107,6 +107,37 @@ func (r *run) freshHead(ctx context.Context, maxOutput int) (provider.Head, erro
 	}, err
 }
 
+// relevel has a round that waited go on with what its workspace says now (decision 53). What is kept from the round's beginning, level 1 among
+// it, stays so (decision 36).
+func (r *run) relevel(woken bool) error {
+	if !woken || r.cfg.UserData == nil || r.round.Stop != "" {
+		return nil
+	}
+	said, known := r.cfg.UserData(r.workspace.Root, r.round.Limits, r.policy.French)
+	if !known {
+		return nil
+	}
+	var hash regie.Hash
+	if said != "" {
+		if hash = regie.HashOf([]byte(said)); hash != r.round.Level2 {
+			if _, err := r.cfg.Store.PutBlob(r.commit, []byte(said)); err != nil {
+				return err
+			}
+		}
+	}
+	if hash == r.round.Level2 {
+		return nil
+	}
+	switch err := r.cfg.Store.SetLevel2(r.commit, r.fence, hash); {
+	case regie.CodeOf(err) == regie.CodeStopRequested: // nothing more is asked
+		return r.readStop()
+	case err != nil:
+		return err
+	}
+	r.round.Level2 = hash
+	return nil
+}
+
 // view is how the round's thread is shown to its model.
 func (r *run) view() prompt.View { return prompt.View{Names: tool.WireName, JSON: r.json} }
 

@@ -89,6 +89,8 @@ type Claimed struct {
 	Calls []regie.Call
 	// Resumed says that the holder before died without letting go: what is open may have been sent or started.
 	Resumed bool
+	// Woken says that time has passed since the round was submitted, or last ran: it waited, or its holder died.
+	Woken bool
 	// Reviews are those of the current exchange's calls that a person was asked about, the latest of each.
 	Reviews map[regie.ID]regie.Review
 	// Asked are those calls that put a question to a person.

@@ -287,6 +287,7 @@ func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	err := t.each(`SELECT c.result_blob FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1 AND c.result_blob IS NOT NULL
 		UNION SELECT a.blob FROM messages m JOIN attachments a ON a.message_id = m.id WHERE m.session = ?1
 		UNION SELECT r.level2 FROM rounds r WHERE r.session = ?1 AND r.level2 IS NOT NULL
+		UNION SELECT f.level2 FROM rounds r JOIN former_levels f ON f.round_id = r.id WHERE r.session = ?1
 		UNION SELECT f.from_hash FROM undos u JOIN undo_files f ON f.undo_id = u.id WHERE u.session = ?1 AND f.from_hash IS NOT NULL
 		UNION SELECT f.to_hash FROM undos u JOIN undo_files f ON f.undo_id = u.id WHERE u.session = ?1 AND f.to_hash IS NOT NULL`, []any{chain}, note)
 	if err != nil {
@@ -359,6 +360,7 @@ func (t *tx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) er
 			"NOT EXISTS (SELECT 1 FROM attachments a JOIN messages m ON m.id = a.message_id JOIN sessions s ON s.n = m.session WHERE a.blob = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // the same for all, and nobody's
 			"NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.level2 = ?1 AND s.deleted_at IS NULL)",
+			"NOT EXISTS (SELECT 1 FROM former_levels f JOIN rounds r ON r.id = f.round_id JOIN sessions s ON s.n = r.session WHERE f.level2 = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)", "NOT EXISTS (SELECT 1 FROM undo_files WHERE to_hash = ?1)",
 		}, " AND "), hash)
 		if err != nil {

@@ -53,7 +53,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		return store.Claimed{}, err
 	}
 	claimed, err := s.load(ctx, fence)
-	claimed.Resumed = before.Valid
+	claimed.Resumed, claimed.Woken = before.Valid, true
 	return claimed, err
 }
 

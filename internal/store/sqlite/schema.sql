@@ -821,6 +821,14 @@ CREATE TRIGGER cached_replies_live BEFORE INSERT ON cached_replies
 WHEN (SELECT deleted_at FROM sessions WHERE n = NEW.session) IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'what a removed session held is not kept (decision 15)'); END;
 
+CREATE TABLE former_levels (
+    round_id BLOB NOT NULL REFERENCES rounds (id),
+    level2   BLOB NOT NULL REFERENCES blobs (hash),
+    PRIMARY KEY (round_id, level2)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX former_levels_by_level ON former_levels (level2);
+
 -- version 0 1
 
 -- version 1 1
@@ -844,4 +852,6 @@ BEGIN SELECT RAISE(ABORT, 'what a removed session held is not kept (decision 15)
 -- version 12 1
 
 -- version 13 1
+
+-- version 14 1
 

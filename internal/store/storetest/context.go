@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"encoding/json"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -92,4 +94,50 @@ func noSummary(w *World) {
 		w.T.Fatal(err)
 	}
 	w.refused(regie.CodeStopRequested, w.Store.BeginSummary(w.Ctx, fence, 3))
+}
+
+// levels has a round go on with another level 2 than the one that it began with (decision 53). Each that it had goes with its session.
+func levels(w *World) {
+	fence := w.Start()
+	var texts [3]regie.Hash
+	for i := range texts {
+		var err error
+		texts[i], err = w.Store.PutBlob(w.Ctx, []byte{'l', byte('0' + i)})
+		w.must(err)
+	}
+	stale := fence
+	stale.Epoch--
+	w.unchanged(fence.SessionID, regie.CodeStale, func() error { return w.Store.SetLevel2(w.Ctx, stale, texts[0]) })
+	for _, level := range []regie.Hash{texts[0], texts[1], texts[0], {}, texts[2]} {
+		w.must(w.Store.SetLevel2(w.Ctx, fence, level))
+		round, err := w.Store.Round(w.Ctx, fence.RoundID)
+		w.must(err)
+		w.equal("level 2", round.Level2, level)
+		events, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 100)
+		w.must(err)
+		var told regie.Levels
+		w.must(json.Unmarshal(events[len(events)-1].Body, &told))
+		w.equal("what the log tells", told, regie.Levels{RoundID: fence.RoundID, Level2: level})
+	}
+	_, err := w.Store.Verify(w.Ctx, fence.SessionID)
+	w.must(err)
+
+	other := w.Start() // which was told one of them too
+	w.must(w.Store.SetLevel2(w.Ctx, other, texts[1]))
+	w.must(w.Store.SetLevel2(w.Ctx, other, regie.Hash{}))
+	w.must(w.AppendReply(fence, w.Answer(1)))
+	w.must(w.AppendReply(other, w.Answer(1)))
+	for _, in := range []struct {
+		fence store.Fence
+		blobs int64
+	}{{fence, 2}, {other, 1}} {
+		out, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: in.fence.SessionID, By: "ada"})
+		w.must(err)
+		w.equal("erased", out.Blobs, in.blobs)
+	}
+
+	stopped := w.Start()
+	_, err = w.Store.RequestStop(w.Ctx, stopped.RoundID, regie.StopInterrupt)
+	w.must(err)
+	w.unchanged(stopped.SessionID, regie.CodeStopRequested, func() error { return w.Store.SetLevel2(w.Ctx, stopped, texts[1]) })
 }

@@ -29,6 +29,7 @@ type Store interface {
 	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
 	SpentToday(ctx context.Context, root string) (store.Spent, error)
 	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
+	SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error
 	ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error)
 	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
 	Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error)
@@ -108,6 +109,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Outage":             outage,
 		"Summary":            summary,
 		"NoSummary":          noSummary,
+		"Levels":             levels,
 		"MessageVariants":    messageVariants,
 		"NotFound":           notFound,
 		"Approvals":          approvals,

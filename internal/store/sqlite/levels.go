@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// SetLevel2 has a round that was taken up go on with what its workspace says now (spec 6.1, decision 53); the zero hash is nothing. It returns
+// CodeStale, and CodeStopRequested where a stopping word came first.
+func (s *Store) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
+	b := batch{fence: fence, now: time.Now().UTC()}
+	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
+	if b.err != nil {
+		return b.err
+	}
+	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, true); err != nil {
+			return err
+		}
+		if err := t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL
+			ON CONFLICT DO NOTHING`, fence.RoundID); err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE rounds SET level2 = ? WHERE id = ?", level2, fence.RoundID); err != nil {
+			return err
+		}
+		return b.store(t)
+	})
+}
