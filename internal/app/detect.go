@@ -149,7 +149,7 @@ type ProviderInfo struct {
 	BaseURL   string            `json:"base_url,omitempty"`
 	HasKey    bool              `json:"has_key"`
 	Chosen    bool              `json:"chosen"`
-	Local     bool              `json:"local"` // on this machine: it costs nothing
+	Local     bool              `json:"local"` // on this machine
 	Reachable bool              `json:"reachable"`
 	Code      regie.Code        `json:"code,omitempty"`
 	Error     string            `json:"error,omitempty"`

@@ -87,17 +87,21 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfLocal is nothing, by declaration, for a model on this machine of which the settings say no price.
-func TestCostOfLocal(t *testing.T) {
-	m := newModel(t, claims(used, says("Done.")))
-	b := newBed(t, m)
-	p := b.settings.Providers[b.settings.Provider]
-	ten := config.Dollars(10_000_000)
-	p.Prices = map[string]config.Rates{"another": {Input: &ten, Output: &ten}}
-	b.settings.Providers[b.settings.Provider] = p
-	view := b.run(everything)
-	if view.Spent != (regie.Spending{Known: true}) {
-		t.Errorf("a model on this machine cost %+v", view.Spent)
+// TestCostOfOwn is nothing, by declaration, for a model of a server that people run themselves and of which the settings say no price. What else
+// answers at an address of this machine may be a gateway to somebody who is paid: what it costs is unknown (decision 29).
+func TestCostOfOwn(t *testing.T) {
+	for vendor, known := range map[string]bool{"vllm": true, "lmstudio": true, "llamacpp": true, "": false, "groq": false} {
+		m := newModel(t, claims(used, says("Done.")))
+		b := newBed(t, m)
+		p := b.settings.Providers[b.settings.Provider]
+		ten := config.Dollars(10_000_000)
+		p.Prices = map[string]config.Rates{"another": {Input: &ten, Output: &ten}}
+		p.Vendor = vendor
+		b.settings.Providers[b.settings.Provider] = p
+		view := b.run(everything)
+		if view.Spent.Cost != 0 || view.Spent.Known != known {
+			t.Errorf("a model of %q cost %+v", vendor, view.Spent)
+		}
 	}
 }
 
@@ -241,13 +245,14 @@ func TestPriceUnknown(t *testing.T) {
 	dollar := config.Dollars(1_000_000)
 	p := b.settings.Providers[b.settings.Provider]
 	p.Prices = map[string]config.Rates{"another": {Input: &dollar, Output: &dollar}}
-	p.Vendor = "groq"
+	p.Vendor = "vllm"
 	b.settings.Providers[b.settings.Provider] = p
 	b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}
-	if view := b.run(everything); view.Round.End != regie.EndAnswered { // it is on this machine, and costs nothing
+	if view := b.run(everything); view.Round.End != regie.EndAnswered { // it is their own, and costs nothing
 		t.Errorf("%s %s", view.Round.End, view.Round.EndNote)
 	}
-	b.settings.BaseURL = "http://models.invalid/v1" // somebody else's
+	p.Vendor = "groq" // somebody else's, whose address is of this machine
+	b.settings.Providers[b.settings.Provider] = p
 	conn := b.connect()
 	defer conn.Close()
 	_, err := conn.Submit(t.Context(), b.request(everything))

@@ -48,6 +48,10 @@ func newModel(t *testing.T, steps ...http.HandlerFunc) *model {
 }
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet { // it has no list of its models, which some vendors' servers are asked for
+		http.NotFound(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

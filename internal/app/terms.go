@@ -140,7 +140,7 @@ func (l *local) affordable(in *dispatch.RunRequest) error {
 		return nil //nolint:nilerr // a model that is not configured here is found out when it is asked
 	}
 	_, stated, known := l.config.Price(in.Provider, in.Model)
-	if known || !stated && model.Capabilities(in.Model).Local {
+	if known || !stated && model.Capabilities(in.Model).Free {
 		return nil
 	}
 	return engine.PriceUnknown(in.Provider, in.Model)

@@ -47,7 +47,7 @@ func (a *asked) all() []time.Time {
 }
 
 func (l line) Name() string                                      { return "line" }
-func (l line) Capabilities(string) provider.Capabilities         { return provider.Capabilities{Local: true} }
+func (l line) Capabilities(string) provider.Capabilities         { return provider.Capabilities{Free: true} }
 func (l line) Open(provider.Head) (provider.Conversation, error) { return l, nil }
 func (l line) EndWith(provider.Tail)                             {}
 func (l line) Append(...provider.Turn)                           {}

@@ -23,7 +23,7 @@ type scripted struct{ reply func() *provider.Reply }
 
 func (s scripted) Name() string { return "scripted" }
 func (s scripted) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Local: true}
+	return provider.Capabilities{NativeTools: true, Free: true}
 }
 
 func (s scripted) Open(provider.Head) (provider.Conversation, error) {

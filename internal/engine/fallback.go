@@ -83,7 +83,7 @@ func (r *run) priced(t *target, model provider.Provider) bool {
 	round := r.round
 	round.Provider, round.Model = t.provider, t.model
 	terms := r.termsOf(round, r.session.Type)
-	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Local
+	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 
 // yields reports whether a failure that is final for its provider is one for which another is asked: it has no tries left, its key or its

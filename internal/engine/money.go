@@ -41,9 +41,9 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType) terms {
 	return out
 }
 
-// price is what the round's model costs. One on this machine costs nothing, unless the configuration says so.
+// price is what the round's model costs. One that is free costs nothing, unless the configuration says so.
 func (r *run) price() (price.Price, bool) {
-	if r.thread.local && !r.money.stated {
+	if r.thread.free && !r.money.stated {
 		return price.Price{}, true
 	}
 	return r.money.price, r.money.known

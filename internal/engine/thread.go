@@ -16,7 +16,7 @@ import (
 type thread struct {
 	conversation      provider.Conversation
 	key               *provider.Key // what the conversation asks; nil where the round is not answered from the response cache
-	local             bool          // the provider costs nothing by declaration
+	free              bool          // the provider costs nothing by declaration
 	leastOutput       int           // the least bound of a reply that it takes, in tokens
 	model             provider.Provider
 	head              regie.Hash // names what of the prompt is not the thread; told is the one that is stored already
@@ -64,7 +64,7 @@ func (r *run) warm(ctx context.Context) error {
 	}
 	before := r.thread
 	r.thread = thread{
-		model: model, local: can.Local, leastOutput: can.LeastOutput, callIDs: map[string]struct{}{}, guard: newGuard(r.tools),
+		model: model, free: can.Free, leastOutput: can.LeastOutput, callIDs: map[string]struct{}{}, guard: newGuard(r.tools),
 		contextSize: contextSize{takes: can.ContextTokens},
 	}
 	if err := r.reopen(ctx); err != nil {

@@ -184,8 +184,9 @@ type Capabilities struct {
 	ContextTokens int  // of prompt and reply together; 0 = unknown
 	MaxOutput     int  // tokens of one reply; 0 = unknown
 	LeastOutput   int  // the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0 = any
-	// Local providers cost nothing by declaration (decision 29).
-	Local bool
+	// Free models cost nothing by declaration, those of servers that people run themselves (decision 29). Where a server is says nothing about
+	// it: behind an address of this machine may be a tunnel or a gateway to a vendor that is paid.
+	Free bool
 }
 
 // Provider is a configured model API.

@@ -75,7 +75,7 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0, Local: p.server.Local()}
+	return provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0}
 }
 
 // Models implements provider.Lister.

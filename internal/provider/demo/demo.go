@@ -29,7 +29,7 @@ func (Provider) Name() string { return "demo" }
 
 // Capabilities implements provider.Provider.
 func (Provider) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, NativeOnly: true, Local: true}
+	return provider.Capabilities{NativeTools: true, NativeOnly: true, Free: true}
 }
 
 // Open implements provider.Provider. Every head can be sent here.

@@ -29,7 +29,7 @@ func TestSaysWhatItIs(t *testing.T) {
 	if New().Name() != "demo" || !strings.Contains(Model, "not a model") {
 		t.Errorf("%s: %s", New().Name(), Model)
 	}
-	if c := New().Capabilities(Model); !c.Local || !c.NativeTools {
+	if c := New().Capabilities(Model); !c.Free || !c.NativeTools {
 		t.Errorf("%+v", c)
 	}
 }

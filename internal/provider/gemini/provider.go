@@ -107,7 +107,7 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Thinking: thinks(model), Local: p.server.Local()}
+	return provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
 }
 
 // Models implements provider.Lister: those that generate content.

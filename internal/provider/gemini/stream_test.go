@@ -279,8 +279,8 @@ func TestModels(t *testing.T) {
 	}
 	models, err := p.Models(t.Context())
 	want := []provider.Model{
-		{Name: "gemini-3.5-flash", Capabilities: provider.Capabilities{NativeTools: true, Thinking: true, ContextTokens: 1048576, MaxOutput: 65536, Local: true}},
-		{Name: "gemini-2.0-flash", Capabilities: provider.Capabilities{NativeTools: true, Local: true}},
+		{Name: "gemini-3.5-flash", Capabilities: provider.Capabilities{NativeTools: true, Thinking: true, ContextTokens: 1048576, MaxOutput: 65536}},
+		{Name: "gemini-2.0-flash", Capabilities: provider.Capabilities{NativeTools: true}},
 	}
 	if diff := cmp.Diff(want, models); err != nil || diff != "" {
 		t.Errorf("%v\n-want +got:\n%s", err, diff)

@@ -42,6 +42,7 @@ type Config struct {
 type Provider struct {
 	cfg    Config
 	server *wire.Server
+	free   bool // it is nobody's service
 
 	mu     sync.Mutex
 	known  map[string]provider.Capabilities // by model: what the server said
@@ -67,7 +68,9 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{cfg: cfg, server: server, known: map[string]provider.Capabilities{}, levels: map[string][]string{}}, nil
+	host := server.Host()
+	free := host != "ollama.com" && !strings.HasSuffix(host, ".ollama.com")
+	return &Provider{cfg: cfg, server: server, free: free, known: map[string]provider.Capabilities{}, levels: map[string][]string{}}, nil
 }
 
 // trimmed takes away the path of the compatible API, which people copy with the address.
@@ -107,7 +110,7 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 	defer cancel()
 	c, err := p.show(ctx, model)
 	if err != nil {
-		return provider.Capabilities{NativeTools: true, ContextTokens: p.window(0), Local: p.server.Local()}
+		return provider.Capabilities{NativeTools: true, ContextTokens: p.window(0), Free: p.free}
 	}
 	c.ContextTokens = p.window(c.ContextTokens)
 	return c
@@ -142,7 +145,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 		return c, err
 	}
 	// Servers from before there was such a list say nothing: then the first request tells.
-	c = provider.Capabilities{NativeTools: answer.Capabilities == nil, Local: p.server.Local()}
+	c = provider.Capabilities{NativeTools: answer.Capabilities == nil, Free: p.free}
 	for _, can := range answer.Capabilities {
 		c.NativeTools = c.NativeTools || can == "tools"
 		c.Thinking = c.Thinking || can == "thinking"
@@ -180,7 +183,7 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	}
 	models := make([]provider.Model, 0, len(answer.Models))
 	for i, m := range answer.Models {
-		model := provider.Model{Name: wire.Safe(m.Name), Capabilities: provider.Capabilities{Local: p.server.Local()}}
+		model := provider.Model{Name: wire.Safe(m.Name), Capabilities: provider.Capabilities{Free: p.free}}
 		if i < maxShown && ctx.Err() == nil {
 			if c, err := p.show(ctx, m.Name); err == nil {
 				model.Capabilities = c

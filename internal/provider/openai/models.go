@@ -98,7 +98,7 @@ func notThere(err error) bool {
 
 // vendorCapabilities are those of every model of the server, as far as its vendor tells.
 func (p *Provider) vendorCapabilities() provider.Capabilities {
-	return provider.Capabilities{NativeTools: !p.quirks.noTools, Local: p.server.Local(), LeastOutput: p.quirks.minOutput}
+	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, LeastOutput: p.quirks.minOutput}
 }
 
 // sizes fills in the windows of models that the list does not tell. What cannot be had stays as it is: it is the answer to another question.

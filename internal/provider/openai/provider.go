@@ -78,7 +78,7 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: !p.quirks.noTools, Local: p.server.Local(), ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
+	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
 }
 
 // Open implements provider.Provider.

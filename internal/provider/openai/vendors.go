@@ -55,6 +55,8 @@ type quirks struct {
 	parallel      parallel
 	// minOutput is the least bound of a reply where tools are declared, in tokens.
 	minOutput int
+	// free says that it is software that people run themselves, so that its models cost nothing (decision 29).
+	free bool
 	// noTools says that its models make no calls: they are asked in the JSON dialect (spec 6.3).
 	noTools bool
 	// noDone accepts a stream that ends in good order after its finish reason without [DONE].
@@ -112,17 +114,17 @@ var vendors = map[string]quirks{
 
 	// docs.vllm.ai: the window is max_model_len in the list of models; thinking is reasoning, reasoning_content before 0.11; templates take
 	// enable_thinking. Templates of many models take one system message only. Without --enable-auto-tool-choice calls are refused with 400.
-	"vllm": {vendor: "vllm", oneSystem: true, guests: true, effort: vllmEffort, sizes: listed, judge: judgeLocal},
+	"vllm": {vendor: "vllm", free: true, oneSystem: true, guests: true, effort: vllmEffort, sizes: listed, judge: judgeLocal},
 
 	// lmstudio.ai/docs: the compatible list of models names no window; /api/v0/models has max_context_length and, of a model in memory,
 	// loaded_context_length, and says which are embeddings. An error in the stream is an event of that name. Thinking is reasoning_content,
 	// reasoning with gpt-oss. It has no parallel_tool_calls.
-	"lmstudio": {vendor: "lmstudio", oneSystem: true, guests: true, parallel: parallelNever, effort: plainEffort, sizes: lmStudioSizes, judge: judgeLocal},
+	"lmstudio": {vendor: "lmstudio", free: true, oneSystem: true, guests: true, parallel: parallelNever, effort: plainEffort, sizes: lmStudioSizes, judge: judgeLocal},
 
 	// llama.cpp tools/server/README.md: what a slot holds is default_generation_settings.n_ctx of /props, of the list only what the model
 	// was trained with; parallel_tool_calls is off unless said; what a template takes goes in chat_template_kwargs; calls need --jinja, and
 	// a prompt that is too large is exceed_context_size_error.
-	"llamacpp": {vendor: "llamacpp", oneSystem: true, guests: true, effort: llamaEffort, sizes: llamaSizes, judge: judgeLocal},
+	"llamacpp": {vendor: "llamacpp", free: true, oneSystem: true, guests: true, effort: llamaEffort, sizes: llamaSizes, judge: judgeLocal},
 
 	// docs.perplexity.ai: no function tools and no role tool; after the system messages user and assistant take turns, else 400
 	// invalid_message. Each chunk repeats usage, citations and search_results; some models end without [DONE]. There is no list of models.

@@ -132,7 +132,7 @@ func TestVendorErrors(t *testing.T) {
 
 // TestVendorLists is what vendors' lists of models say, from their documentation.
 func TestVendorLists(t *testing.T) {
-	known := provider.Capabilities{NativeTools: true, Local: true}
+	known := provider.Capabilities{NativeTools: true}
 	with := func(change func(c *provider.Capabilities)) provider.Capabilities {
 		c := known
 		change(&c)
@@ -168,7 +168,7 @@ func TestVendorLists(t *testing.T) {
 		{
 			"vllm",
 			map[string]string{"/v1/models": `{"object":"list","data":[{"id":"qwen3","object":"model","owned_by":"vllm","root":"qwen3","parent":null,"max_model_len":32768,"permission":[]}]}`},
-			map[string]provider.Capabilities{"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens = 32768 })},
+			map[string]provider.Capabilities{"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 32768, true })},
 		},
 		{
 			"lmstudio",
@@ -177,8 +177,8 @@ func TestVendorLists(t *testing.T) {
 				"/api/v0/models": `{"object":"list","data":[{"id":"qwen3","type":"llm","state":"loaded","max_context_length":131072,"loaded_context_length":4096,"capabilities":["tool_use"]},{"id":"nomic","type":"embeddings","state":"not-loaded","max_context_length":2048}]}`,
 			},
 			map[string]provider.Capabilities{
-				"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens = 4096 }),
-				"nomic": with(func(c *provider.Capabilities) { c.ContextTokens, c.NativeTools = 2048, false }),
+				"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 4096, true }),
+				"nomic": with(func(c *provider.Capabilities) { c.ContextTokens, c.NativeTools, c.Free = 2048, false, true }),
 			},
 		},
 		{
@@ -187,7 +187,7 @@ func TestVendorLists(t *testing.T) {
 				"/v1/models": `{"models":[{"name":"q.gguf"}],"object":"list","data":[{"id":"q.gguf","object":"model","meta":{"vocab_type":2,"n_ctx_train":131072,"n_params":8030261312}}]}`,
 				"/props":     `{"default_generation_settings":{"id":0,"n_ctx":8192},"total_slots":1}`,
 			},
-			map[string]provider.Capabilities{"q.gguf": with(func(c *provider.Capabilities) { c.ContextTokens = 8192 })},
+			map[string]provider.Capabilities{"q.gguf": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 8192, true })},
 		},
 	} {
 		p := serve(t, c.vendor, func(w http.ResponseWriter, r *http.Request) {

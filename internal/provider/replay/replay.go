@@ -121,7 +121,7 @@ func (p *Player) Name() string { return "replay" }
 
 // Capabilities implements provider.Provider.
 func (p *Player) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Local: true}
+	return provider.Capabilities{NativeTools: true, Free: true}
 }
 
 // Open implements provider.Provider.

@@ -303,7 +303,7 @@ func TestWhatAModelCan(t *testing.T) {
 		"gpt-5.5": true, "gpt-5.4-mini": true, "o3": true, "o4-mini": true, "gpt-oss-120b": true, "openai/gpt-6-astra": true, "codex-mini-latest": true,
 		"gpt-4o": false, "gpt-4.1-mini": false, "gpt-3.5-turbo": false, "chatgpt-4o-latest": false, "gpt-5-chat-latest": false, "ft:gpt-4.1:org": false, "openai/gpt-4o": false,
 	} {
-		if got := p.Capabilities(model); got.Thinking != want || !got.NativeTools || got.Local || got.ContextTokens != 9000 {
+		if got := p.Capabilities(model); got.Thinking != want || !got.NativeTools || got.Free || got.ContextTokens != 9000 {
 			t.Errorf("%s: %+v", model, got)
 		}
 	}

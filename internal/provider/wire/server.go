@@ -124,9 +124,6 @@ func (s *Server) hide(said []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(said)))
 }
 
-// Local reports whether the server runs on this machine: it then costs nothing (decision 29).
-func (s *Server) Local() bool { return s.local }
-
 // Host is the host name of the server.
 func (s *Server) Host() string { return s.host }
 
