@@ -95,6 +95,9 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	if err == nil && !terminal && !result.Last.IsZero() {
 		code, why, err = c.outcome(ctx, conn, result.Last)
 	}
+	if !result.Signalled {
+		c.drain(ctx, conn, signals)
+	}
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}

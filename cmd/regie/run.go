@@ -124,7 +124,7 @@ func (c *command) run(ctx context.Context, f runFlags, args []string, changed fu
 		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
 		defer timer.Stop()
 	}
-	outcome, err := c.begin(ctx, f, args, signals.first)
+	outcome, err := c.begin(ctx, f, args, signals)
 	switch {
 	case errors.Is(err, errTimeout), err != nil && errors.Is(context.Cause(ctx), errTimeout):
 		fmt.Fprintln(c.stderr, c.text.T("time is up"))
@@ -207,10 +207,10 @@ func (f *runFlags) timed(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // begin reads the job, attaches to an engine and follows the run to its end.
-func (c *command) begin(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (outcome, err error) {
+func (c *command) begin(ctx context.Context, f runFlags, args []string, signals signals) (outcome, err error) {
 	var request dispatch.RunRequest
 	if f.resume == "" {
-		if request, err = c.request(ctx, f, args, signals); err != nil {
+		if request, err = c.request(ctx, f, args, signals.first); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +226,10 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
-	outcome, err = c.follow(ctx, conn, f, request, signals)
+	outcome, err = c.follow(ctx, conn, f, request, signals.first)
+	if !signals.heard.Load() {
+		c.drain(attaching, conn, signals.first)
+	}
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}

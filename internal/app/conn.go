@@ -56,6 +56,26 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// drainTime bounds how long an engine that is no longer needed here waits for the model calls of other processes' runs.
+const drainTime = time.Minute
+
+// Drain waits before Close, in the engine, until the model calls and actions of other processes' runs that are under way here have ended: one
+// that is cut would be paid for twice (decision 29). Each run stops at its next stored step, for whoever holds the data directory next. It
+// returns when all have, when ctx ends, or after a minute; busy is called where that takes more than a second.
+func (c *Conn) Drain(ctx context.Context, busy func()) {
+	c.mu.Lock()
+	engine := c.engine
+	c.mu.Unlock()
+	if engine == nil || engine.local == nil || engine.dispatcher == nil || engine.readOnly {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	telling := time.AfterFunc(time.Second, busy)
+	defer telling.Stop()
+	engine.dispatcher.Drain(ctx)
+}
+
 // attach returns the Control at hand, or becomes the engine, or finds the one that runs.
 func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	c.mu.Lock()
@@ -141,9 +161,9 @@ func (c *Conn) control() dispatch.Control {
 	}
 }
 
-// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends still answers, that it does, until its
-// actions have finished or were cut (decision 6).
-const goneFor = 30 * time.Second
+// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends still answers, that it does, until what others
+// have under way in it has ended (Drain) and its actions have finished or were cut (decision 6).
+const goneFor = drainTime + 30*time.Second
 
 // on runs fn on the Control at hand, and again on the next one where the engine has gone meanwhile.
 func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error)) (T, error) {

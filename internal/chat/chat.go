@@ -53,6 +53,7 @@ type Chat struct {
 	// due says that the session waits for something that the person was not asked yet.
 	due          bool
 	interrupting bool
+	signalled    bool
 	prompted     bool
 }
 
@@ -61,6 +62,8 @@ type Result struct {
 	// Last is the newest round, zero where none was started; Waits says that it waits for a person.
 	Last  regie.ID
 	Waits bool
+	// Signalled says that a signal ended it.
+	Signalled bool
 }
 
 // New returns a chat that has not begun.
@@ -109,7 +112,7 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 		switch {
 		case errors.Is(err, ErrLeave):
 			c.farewell()
-			return Result{Last: c.last, Waits: waiting(c.state)}, nil
+			return Result{Last: c.last, Waits: waiting(c.state), Signalled: c.signalled}, nil
 		case errors.Is(err, ErrMoved), err == nil:
 		default:
 			return Result{Last: c.last}, err
@@ -297,6 +300,7 @@ func (c *Chat) become(state regie.SessionState) {
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves.
 func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
 	if s != os.Interrupt || atPrompt || c.interrupting || c.round.IsZero() {
+		c.signalled = true
 		return ErrLeave
 	}
 	c.interrupting = true

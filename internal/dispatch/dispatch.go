@@ -48,7 +48,8 @@ type Dispatcher struct {
 	failed  map[regie.ID]error    // by session: why its round stopped without an end
 	wg      sync.WaitGroup
 	queue   Queue
-	closing chan struct{} // closed once nothing more is started
+	closing chan struct{} // closed with it
+	closed  chan struct{} // closed once Close is called
 
 	leases                Leases // nil where the engine lock keeps others away
 	place                 string
@@ -77,15 +78,13 @@ type holding struct {
 	of     regie.ID // the session, once it is known
 }
 
-// closeGrace is what actions that run may still take when the process ends (decision 6).
-const closeGrace = 5 * time.Second
-
 // New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them; serves
 // says why a stored round cannot go on here, or nil.
 func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
 		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
-		queue: newClock(), closing: make(chan struct{}), rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
+		queue: newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
+		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
 		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
@@ -465,30 +464,4 @@ func (d *Dispatcher) failure(session regie.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.failed[session]
-}
-
-// Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. Actions that run get
-// some seconds to finish. It waits. Whoever asks afterwards is told why.
-func (d *Dispatcher) Close(why error) {
-	d.queue.Stop() // first: what it would bring from now on is for another process
-	d.mu.Lock()
-	if d.ended == nil {
-		d.ended = why
-		close(d.closing)
-	}
-	for _, h := range d.running {
-		h.soften(engine.ErrShutdown)
-	}
-	d.mu.Unlock()
-	grace := time.AfterFunc(closeGrace, func() { d.cancel(engine.ErrShutdown) })
-	defer grace.Stop()
-	d.wg.Wait()
-	d.cancel(engine.ErrShutdown)
-	d.mu.Lock()
-	ends := d.leases != nil && !d.leaseLet
-	d.leaseLet = true
-	d.mu.Unlock()
-	if ends {
-		d.endLease()
-	}
 }

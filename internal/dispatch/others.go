@@ -71,7 +71,7 @@ func (d *Dispatcher) heed() {
 		case <-sweep.C:
 			d.overdue(d.base)
 			continue
-		case <-d.closing:
+		case <-d.closed:
 			return
 		}
 		d.mu.Lock()

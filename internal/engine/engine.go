@@ -98,6 +98,9 @@ type Engine struct {
 	levels   map[regie.Hash]string
 	heads    map[headKey]regie.Hash
 
+	drained chan struct{} // closed once rounds are to let go
+	drain   sync.Once
+
 	warmth       warmth
 	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
 }
@@ -131,7 +134,21 @@ func New(cfg Config) *Engine {
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
 	}
-	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}, heads: map[headKey]regie.Hash{}}
+	return &Engine{cfg: cfg, levels: map[regie.Hash]string{}, heads: map[headKey]regie.Hash{}, drained: make(chan struct{})}
+}
+
+// Drain has each round let go at its next stored step, as ErrShutdown has it, with nothing cut: a model call that is cut is paid for, and made
+// again by whoever goes on. It does not wait.
+func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
+
+// draining reports whether rounds are to let go.
+func (e *Engine) draining() bool {
+	select {
+	case <-e.drained:
+		return true
+	default:
+		return false
+	}
 }
 
 // levels are those of the configuration and of the session.

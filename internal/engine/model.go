@@ -90,7 +90,7 @@ func (r *run) tryModel(ctx context.Context) error {
 		if err := r.tryAgain(failed, took, wait); err != nil {
 			return err
 		}
-		if !sleep(ctx, wait) {
+		if !r.rest(ctx, wait) {
 			return nil
 		}
 	}
@@ -297,12 +297,14 @@ func backoff(try int, wish time.Duration) time.Duration {
 	return max(base/2+rand.N(base), min(wish, time.Minute))
 }
 
-// sleep waits and reports whether it was left alone.
-func sleep(ctx context.Context, d time.Duration) bool {
+// rest waits before the next try, and reports whether it was left alone.
+func (r *run) rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+		return false
+	case <-r.drained:
 		return false
 	case <-timer.C:
 		return true

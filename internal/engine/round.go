@@ -57,6 +57,8 @@ func (r *run) step(ctx context.Context) error {
 		return err
 	case word != "":
 		return r.obey(word)
+	case r.draining():
+		return ErrShutdown
 	}
 	switch r.round.Phase {
 	case regie.PhaseModel:

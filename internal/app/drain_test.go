@@ -1,0 +1,123 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// TestDrain: an engine that is left waits for a model call that another command's run has under way, so that it is not paid for twice; the
+// run lets go at its next step, and goes on with whoever comes next, its follower none the wiser (decision 29).
+func TestDrain(t *testing.T) {
+	asked, free := make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) > 1 {
+			says("The later one.")(w, r)
+			return
+		}
+		close(asked)
+		<-free
+		says("", write("a", "a.txt", "one\n"))(w, r)
+	}, says("Done."))
+	b := newBed(t, m)
+	b.priced(b.settings.File.Budget)
+	first := b.connect()
+	other := b.connect()
+	defer other.Close()
+	if !first.IsEngine() || other.IsEngine() {
+		t.Fatal("the first command is not the engine")
+	}
+	run, err := other.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan error, 1)
+	go func() {
+		followed <- other.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
+			if item.Event != nil && item.Event.Type == regie.EventRound && strings.Contains(string(item.Event.Body), "ENDED") {
+				return errSeen
+			}
+			return nil
+		})
+	}()
+	<-asked
+	drained, busy := make(chan struct{}), make(chan struct{})
+	go func() {
+		first.Drain(t.Context(), func() { close(busy) })
+		close(drained)
+	}()
+	// What is asked meanwhile waits for the next engine.
+	third, later := b.connect(), make(chan error, 1)
+	defer third.Close()
+	go func() {
+		<-busy
+		_, err := third.Submit(t.Context(), b.request(everything))
+		later <- err
+	}()
+	select {
+	case <-drained:
+		t.Fatal("it did not wait for the model call")
+	case <-busy:
+	}
+	close(free)
+	<-drained
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-followed; !errors.Is(err, errSeen) {
+		t.Fatal(err)
+	}
+	if err := <-later; err != nil {
+		t.Error(err)
+	}
+	view := b.await(other, run)
+	if calls.Load() != 2 {
+		t.Errorf("the model was asked %d times by two jobs", calls.Load())
+	}
+	if len(view.Exchanges) != 2 || len(view.Exchanges[0].Attempts) > 1 || !view.Spent.Known {
+		t.Errorf("%d exchanges, attempts %+v, spent %+v", len(view.Exchanges), view.Exchanges[0].Attempts, view.Spent)
+	}
+}
+
+// TestDrainLeaves: whoever does not want to wait leaves at once.
+func TestDrainLeaves(t *testing.T) {
+	asked := make(chan struct{})
+	m := newModel(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	b := newBed(t, m)
+	first := b.connect()
+	run, err := first.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan struct{})
+	go func() {
+		<-told
+		cancel()
+	}()
+	first.Drain(ctx, func() { close(told) })
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	view, err := next.Get(t.Context(), run.RoundID)
+	if err != nil || view.Round.State != regie.RoundRunning {
+		t.Errorf("%+v %v", view.Round, err)
+	}
+}

@@ -1,0 +1,67 @@
+package dispatch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie/internal/engine"
+)
+
+// closeGrace is what actions that run may still take when the process ends (decision 6).
+const closeGrace = 5 * time.Second
+
+// Drain has rounds that run here let go at their next stored step with nothing cut, begins nothing more, and waits until none runs or ctx
+// ends. What is asked from now on is asked of the next process, and what runs is followed and stopped as before. Close comes after it.
+func (d *Dispatcher) Drain(ctx context.Context) {
+	d.queue.Stop()
+	d.mu.Lock()
+	d.ceases(ErrGone)
+	running := slices.Collect(maps.Values(d.running))
+	d.mu.Unlock()
+	d.engine.Drain()
+	for _, h := range running {
+		select {
+		case <-h.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ceases has nothing more begin. d.mu is held.
+func (d *Dispatcher) ceases(why error) {
+	if d.ended == nil {
+		d.ended = why
+		close(d.closing)
+	}
+}
+
+// Close ends what runs here without losing anything: each round stops at its next stored step and can be resumed. Actions that run get
+// some seconds to finish. It waits. Whoever asks afterwards is told why.
+func (d *Dispatcher) Close(why error) {
+	d.queue.Stop() // first: what it would bring from now on is for another process
+	d.mu.Lock()
+	d.ceases(why)
+	select {
+	case <-d.closed:
+	default:
+		close(d.closed)
+	}
+	for _, h := range d.running {
+		h.soften(engine.ErrShutdown)
+	}
+	d.mu.Unlock()
+	grace := time.AfterFunc(closeGrace, func() { d.cancel(engine.ErrShutdown) })
+	defer grace.Stop()
+	d.wg.Wait()
+	d.cancel(engine.ErrShutdown)
+	d.mu.Lock()
+	ends := d.leases != nil && !d.leaseLet
+	d.leaseLet = true
+	d.mu.Unlock()
+	if ends {
+		d.endLease()
+	}
+}
