@@ -38,7 +38,7 @@ type report struct {
 	Exit    int    `json:"exit,omitempty"`
 	Signal  int    `json:"signal,omitempty"`
 	Left    int    `json:"left,omitempty"`
-	Refused string `json:"refused,omitempty"` // the command was never run, and why
+	Refused string `json:"refused,omitempty"`  // the command was never run, and why
 	NoEntry bool   `json:"no_entry,omitempty"` // because there is no such program
 }
 

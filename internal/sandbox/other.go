@@ -11,7 +11,9 @@ import (
 // Stage does nothing here: only Linux has helpers.
 func Stage([]string) (code int, ours bool) { return 0, false }
 
-func (s *Sandbox) try(_ context.Context, tier Tier) Check { return Check{Tier: tier, Missing: MissingSystem} }
+func (s *Sandbox) try(_ context.Context, tier Tier) Check {
+	return Check{Tier: tier, Missing: MissingSystem}
+}
 
 func (s *Sandbox) unfitOwner(string, Tier) error { return nil }
 

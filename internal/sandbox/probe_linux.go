@@ -60,7 +60,9 @@ var attacks = []attack{
 		return write(t.Root + strings.Repeat("/..", strings.Count(t.Root, "/")) + t.Outside + "/written")
 	}},
 	{"proc-root", func(t *targets) error { return read(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside)) }},
-	{"proc-environ", func(t *targets) error { return t.onVictim(func(pid int) error { return read(fmt.Sprintf("/proc/%d/environ", pid)) }) }},
+	{"proc-environ", func(t *targets) error {
+		return t.onVictim(func(pid int) error { return read(fmt.Sprintf("/proc/%d/environ", pid)) })
+	}},
 	{"proc-mem", func(*targets) error { return opens(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR) }},
 	{"proc-sys", func(*targets) error { return opens("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
 	{"sysrq", func(*targets) error { return opens("/proc/sysrq-trigger", os.O_WRONLY) }},
@@ -68,7 +70,9 @@ var attacks = []attack{
 	{"ptrace", func(t *targets) error {
 		return errnoOf(unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid()), 0, 0, 0, 0))
 	}},
-	{"ptrace-child", func(*targets) error { return errnoOf(unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0, 0, 0)) }},
+	{"ptrace-child", func(*targets) error {
+		return errnoOf(unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0, 0, 0))
+	}},
 	{"mount", func(t *targets) error { return unix.Mount("none", t.Root, "tmpfs", 0, "") }},
 	{"chroot", func(t *targets) error { return unix.Chroot(t.Root) }},
 	{"user-namespace", func(*targets) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
@@ -80,7 +84,9 @@ var attacks = []attack{
 	{"be-root", func(*targets) error { return beRoot() }},
 	{"capabilities", func(*targets) error { return capabilities() }},
 	{"setuid-file", setuidFile},
-	{"device", func(t *targets) error { return unix.Mknod(filepath.Join(t.Root, "device"), unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0))) }},
+	{"device", func(t *targets) error {
+		return unix.Mknod(filepath.Join(t.Root, "device"), unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0)))
+	}},
 	{"tiocsti", typeAhead},
 	{"bpf", func(*targets) error { return refusedBy(unix.SYS_BPF) }},
 	{"keyring", func(*targets) error { return refusedBy(unix.SYS_KEYCTL) }},

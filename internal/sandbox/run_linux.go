@@ -26,6 +26,9 @@ const stopGrace = killGrace + 2*time.Second
 // never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program. CodeToolError is
 // one whose end is not known.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	if !staged.Load() {
+		return Result{}, regie.Errorf(regie.CodeInternal, "this program cannot be its own helper: Stage was not called")
+	}
 	who, err := identityFor(c.Root)
 	if err != nil {
 		return Result{}, err
@@ -312,4 +315,3 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 	r.cmd.ExtraFiles = []*os.File{jobEnd, reportEnd}
 	return &ours, theirs, nil
 }
-

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,9 +27,13 @@ const (
 // killGrace is how long a command has between the request to end and its end.
 const killGrace = time.Second
 
+// staged says that this program calls Stage: one that does not, and is started again, would do whatever it does anyhow, again.
+var staged atomic.Bool
+
 // Stage runs this process as a helper, where it was started as one, and returns its exit code. A program that runs commands calls it
 // before anything else, with os.Args.
 func Stage(args []string) (code int, ours bool) {
+	staged.Store(true)
 	if len(args) == 0 {
 		return 0, false
 	}

@@ -32,7 +32,7 @@ func namespaces() bool {
 // missing names what a tier has not got.
 func (s *Sandbox) missing(tier Tier) Missing {
 	switch {
-	case auditArch == 0:
+	case auditArch == 0 || !staged.Load():
 		return MissingSystem
 	case !seccompThere():
 		return MissingSeccomp
