@@ -57,7 +57,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	if home != "/tmp" {
 		args = append(args, "--size", size, "--tmpfs", home)
 	}
-	readable := s.readable(c.Root, env)
+	readable := s.readable(c.Root, who, env)
 	for _, path := range readable {
 		info, err := os.Lstat(path)
 		switch {

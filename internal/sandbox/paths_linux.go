@@ -62,12 +62,12 @@ func (s *Sandbox) unfitOwner(root string, tier Tier) error {
 }
 
 // readable are the paths outside the workspace that commands may read.
-func (s *Sandbox) readable(root string, env []string) []string {
+func (s *Sandbox) readable(root string, who identity, env []string) []string {
 	out := slices.Clone(systemDirs)
 	add := func(path string) {
 		covered := slices.ContainsFunc(out, func(dir string) bool { return within(path, dir) })
 		wide := s.config.Home != "" && within(s.config.Home, path) || within(root, path) || path == "/tmp" || path == "/var/tmp"
-		if !covered && !wide && filepath.IsAbs(path) && !s.hidden(path) {
+		if !covered && !wide && filepath.IsAbs(path) && !s.hidden(path) && who.reaches(path) {
 			out = append(out, filepath.Clean(path))
 		}
 	}
@@ -90,6 +90,21 @@ func (s *Sandbox) readable(root string, env []string) []string {
 		out = append(out, nameService...)
 	}
 	return out
+}
+
+// reaches reports whether others than root get to a path, where commands run as one of them.
+func (who identity) reaches(path string) bool {
+	if who.uid == 0 {
+		return true
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
 }
 
 // hidden reports whether a path lies in what no command may read, or holds it all.
@@ -164,16 +179,20 @@ var processFiles = []string{
 }
 
 // landlockRules are those of the tier Landlock. In the workspace everything may be written but .git and .regie; because a rule cannot take
-// away what another gives, nothing new can be made right at its top then.
+// away what another gives, nothing new can be made right at its top where it has one of them.
 func (s *Sandbox) landlockRules(root, temp string, who identity, env []string) []rule {
 	var out []rule
 	holes := s.masked(who)
-	for _, dir := range s.readable(root, env) {
+	for _, dir := range s.readable(root, who, env) {
 		out = append(out, around(dir, holes, accessRead)...)
 	}
-	kept := []string{filepath.Join(root, ".git"), filepath.Join(root, ".regie")}
-	for _, path := range kept {
-		out = append(out, around(path, s.config.Hidden, accessRead)...)
+	var kept []string
+	for _, name := range []string{".git", ".regie"} {
+		path := filepath.Join(root, name)
+		if _, err := os.Lstat(path); err == nil { // what is not there is taken away once it was made: see disarm
+			kept = append(kept, path)
+			out = append(out, around(path, s.config.Hidden, accessRead)...)
+		}
 	}
 	out = append(out, around(root, slices.Concat(kept, s.config.Hidden), accessWrite)...)
 	out = append(out, rule{temp, accessWrite})

@@ -44,7 +44,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	defer clean()
 	var absent []string
-	if c.Tier == Bubblewrap {
+	if c.Tier != None {
 		absent = untrapped(c.Root)
 	}
 	r := &running{cmd: cmd, command: c}

@@ -181,8 +181,6 @@ func lookAfter(t *prepared, probes []Probe) []Probe {
 		broken("datagrams", "a datagram came through")
 	}
 	untouched("write-outside", filepath.Join(t.Outside, "written"), "")
-	untouched("write-home", "/root/.regie-probe", "")
-	untouched("write-system", "/etc/regie-probe", "")
 	untouched("write-git-hook", filepath.Join(t.Root, ".git/hooks/pre-commit"), "")
 	untouched("write-git-config", filepath.Join(t.Root, ".git/config"), "kept\n")
 	untouched("write-regie", filepath.Join(t.Root, ".regie/regie.yaml"), "")
