@@ -66,12 +66,8 @@ var attacks = []attack{
 	{"proc-sys", func(*targets) error { return opens("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
 	{"sysrq", func(*targets) error { return opens("/proc/sysrq-trigger", os.O_WRONLY) }},
 	{"kill", func(t *targets) error { return t.onVictim(func(pid int) error { return syscall.Kill(pid, 0) }) }},
-	{"ptrace", func(t *targets) error {
-		return errnoOf(unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid()), 0, 0, 0, 0))
-	}},
-	{"ptrace-child", func(*targets) error {
-		return errnoOf(unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0, 0, 0))
-	}},
+	{"ptrace", func(*targets) error { return refusedBy(unix.SYS_PTRACE) }},
+	{"other-memory", func(*targets) error { return refusedBy(unix.SYS_PROCESS_VM_WRITEV) }},
 	{"mount", func(*targets) error { return refusedBy(unix.SYS_MOUNT) }},
 	{"chroot", func(*targets) error { return refusedBy(unix.SYS_CHROOT) }},
 	{"user-namespace", func(*targets) error { return refusedBy(unix.SYS_UNSHARE) }},
@@ -116,7 +112,6 @@ func probe(args []string) int {
 	}
 	var out []Probe
 	for _, a := range attacks {
-		fmt.Fprintln(os.Stderr, a.name)
 		one := Probe{Name: a.name, Held: true}
 		switch err := a.try(&t); {
 		case err == nil:
