@@ -1,6 +1,7 @@
 package regie
 
 import (
+	"encoding/json"
 	"path"
 	"strings"
 )
@@ -52,6 +53,9 @@ const PreconditionFile PreconditionKind = "file"
 // PreconditionPlace is where a path leads: Name is the path in the workspace without links. It has no hash: what lies there is not shown.
 const PreconditionPlace PreconditionKind = "place"
 
+// PreconditionSandbox is what a command runs under: Name is its tier, with "+network" where it may reach others. It has no hash.
+const PreconditionSandbox PreconditionKind = "sandbox"
+
 // Precondition is a state of the world that a preview showed. When it is gone the approval does not hold (decision 20).
 type Precondition struct {
 	Kind PreconditionKind `json:"kind"`
@@ -70,6 +74,7 @@ const (
 	ScopeExact ScopeKind = "exact" // the field is the value, letter by letter; without a field, the call's signature is
 	ScopeUnder ScopeKind = "under" // the field is a path below the value
 	ScopeAny   ScopeKind = "any"   // every call of the tool
+	ScopeArgv  ScopeKind = "argv"  // the call runs the one literal command that the value holds (Command.String)
 )
 
 // Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is matched against parsed arguments, never
@@ -103,12 +108,34 @@ func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bo
 		return false
 	case s.Kind == ScopeExact:
 		return value == s.Value
+	case s.Kind == ScopeArgv:
+		return s.Field == FieldCommand && s.Value != "" && value == s.Value
 	case s.Kind == ScopeUnder:
 		dir := cleanPath(s.Value)
 		return dir != "" && dir != "." && dir == s.Value && strings.HasPrefix(cleanPath(value), dir+"/")
 	default:
 		return false
 	}
+}
+
+// FieldCommand is the argument under which a scope finds the literal command of a call. No call has an argument of this name: it is what
+// the arguments were parsed to.
+const FieldCommand = "argv"
+
+// Command is a call that runs one program with arguments that mean what their letters say, without a shell (spec 4.4): the only form of
+// a command that rules can match.
+type Command struct {
+	Argv []string `json:"argv"`
+	Dir  string   `json:"cwd"` // where it starts: a clean path in the workspace, "." for its top
+}
+
+// String is the form that scopes compare.
+func (c Command) String() string {
+	data, err := json.Marshal(c)
+	if err != nil || len(c.Argv) == 0 { // of text alone it does not fail
+		return ""
+	}
+	return string(data)
 }
 
 // cleanPath is the shortest form of a relative path, and "" for one that a scope must not be compared with. A path with ".." anywhere

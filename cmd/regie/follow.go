@@ -37,10 +37,11 @@ type follower struct {
 	deadline                 <-chan time.Time
 	signals                  <-chan os.Signal
 	// asker puts what is waited for to the person; nil where nobody can be asked.
-	asker *chat.Asker
-	input *chat.Input
-	feed  *chat.Feed
-	fold  chat.Fold
+	asker  *chat.Asker
+	input  *chat.Input
+	feed   *chat.Feed
+	fold   chat.Fold
+	output chat.Output
 }
 
 // follow starts or resumes a round and follows it. The returned exit says how it went.
@@ -307,6 +308,11 @@ func (w *follower) note(line string) {
 
 // item shows one event and notes what it says of the session.
 func (w *follower) item(item dispatch.Item) error {
+	if item.Delta != nil {
+		for _, line := range w.output.Lines(item.Delta) {
+			w.note(line)
+		}
+	}
 	if item.Event == nil {
 		return nil
 	}
@@ -380,6 +386,9 @@ func (w *follower) notice(m *regie.SystemContent) {
 
 // progress shows a step of the run on standard error.
 func (w *follower) progress(event *regie.Event) {
+	for _, line := range w.output.Rest(event) {
+		w.note(line)
+	}
 	for _, line := range w.fold.Lines(w.text, event) {
 		w.note(line)
 	}

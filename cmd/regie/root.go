@@ -54,6 +54,9 @@ type command struct {
 
 // Main runs the program and returns its exit code.
 func Main(args []string) int {
+	if code, ours := app.Helper(os.Args); ours {
+		return code
+	}
 	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, level: new(slog.LevelVar)}
 	c.level.Set(slog.LevelWarn)
 	root := c.root()

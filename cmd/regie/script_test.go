@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
@@ -27,6 +28,9 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) {
+	if code, ours := app.Helper(os.Args); ours {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"regie": main})
 }
 

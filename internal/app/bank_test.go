@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 )
 
@@ -20,6 +21,9 @@ import (
 const envBank = "APP_TEST_BANK"
 
 func TestMain(m *testing.M) {
+	if code, ours := app.Helper(os.Args); ours {
+		os.Exit(code)
+	}
 	if address := os.Getenv(envBank); address != "" {
 		branch(address)
 		os.Exit(0)

@@ -24,6 +24,7 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/files"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/toolkit/session"
+	"github.com/regie-run/regie/internal/toolkit/shell"
 	"github.com/regie-run/regie/internal/undo"
 )
 
@@ -148,7 +149,11 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	house, err := tool.NewRegistry(slices.Concat(builtin, own, o.Tools)...)
+	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout})
+	if err != nil {
+		return err
+	}
+	house, err := tool.NewRegistry(slices.Concat(builtin, own, commands, o.Tools)...)
 	if err != nil {
 		return err
 	}
@@ -163,7 +168,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		o.ApprovalTTL = o.Config.File.Approvals.Expire
 	}
 	settings := engine.Config{
-		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, NetworkRetry: o.Config.File.Automation.NetworkRetry,
+		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, NetworkRetry: o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
 		Settings:      o.Config.FingerprintOf, UserData: userData,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,

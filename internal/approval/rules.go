@@ -100,6 +100,8 @@ func decidable(scope regie.Scope, in *Input) bool {
 		var wanted regie.Hash
 		err := wanted.UnmarshalText([]byte(scope.Value))
 		return err == nil && !wanted.IsZero() && wanted.String() == scope.Value && !in.Signature.IsZero()
+	case regie.ScopeArgv: // a command that is not literal may be, or hold, any other
+		return isText && scope.Field == regie.FieldCommand
 	case regie.ScopeUnder:
 		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value && scope.Value != "."
 	default:

@@ -33,7 +33,8 @@ type Stream struct {
 	waiting map[regie.ID]string // messages that wait for their turn
 	given   map[regie.ID]bool   // those that came back, once they were shown
 
-	fold Fold
+	fold   Fold
+	output Output
 }
 
 // place is a reply's place: its round and exchange.
@@ -102,10 +103,16 @@ func (s *Stream) write(content string) {
 func (s *Stream) Item(item dispatch.Item) {
 	defer s.release()
 	if item.Delta != nil {
+		for _, line := range s.output.Lines(item.Delta) {
+			s.Note(line)
+		}
 		s.delta(item.Delta)
 	}
 	if item.Event == nil {
 		return
+	}
+	for _, line := range s.output.Rest(item.Event) {
+		s.Note(line)
 	}
 	for _, line := range s.fold.Lines(s.Text, item.Event) {
 		s.Note(line)

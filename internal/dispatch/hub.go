@@ -21,6 +21,9 @@ type Delta struct {
 	Exchange int      `json:"exchange"`
 	Content  string   `json:"content,omitempty"`
 	Thinking string   `json:"thinking,omitempty"`
+	// CallID and Output are of what a running call puts out; such a delta has nothing of a reply.
+	CallID regie.ID `json:"call_id,omitzero"`
+	Output string   `json:"output,omitempty"`
 }
 
 // What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it gets fewer and longer ones. Beyond maxDeltas
@@ -128,13 +131,23 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	}
 }
 
+// Output tells what a running call puts out to whoever listens. It never blocks.
+func (h *Hub) Output(session, round regie.ID, exchange int, call regie.ID, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.readers[session] {
+		r.hear(Delta{RoundID: round, Exchange: exchange, CallID: call, Output: text})
+		r.ring()
+	}
+}
+
 func (r *reader) hear(d Delta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.deltas)
 	if n >= mergeFrom {
 		if last := &r.deltas[n-1]; last.takes(&d) {
-			last.Content, last.Thinking = last.Content+d.Content, last.Thinking+d.Thinking
+			last.Content, last.Thinking, last.Output = last.Content+d.Content, last.Thinking+d.Thinking, last.Output+d.Output
 			return
 		}
 	}
@@ -145,8 +158,8 @@ func (r *reader) hear(d Delta) {
 
 // takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
 func (d *Delta) takes(next *Delta) bool {
-	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
-		len(d.Content)+len(d.Thinking)+len(next.Content)+len(next.Thinking) <= maxPiece
+	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
+		len(d.Content)+len(d.Thinking)+len(d.Output)+len(next.Content)+len(next.Thinking)+len(next.Output) <= maxPiece
 }
 
 func (r *reader) ring() {
@@ -185,22 +198,27 @@ func (d *Dispatcher) Unexpect(session regie.ID) { d.hub.forget(session) }
 
 // tellBefore gives sink those of the deltas whose reply an event ends, and returns the others.
 func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {
-	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound {
+	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound && event.Type != regie.EventToolResult {
 		return deltas, nil
 	}
 	var ends struct {
+		Call     regie.ID         `json:"call_id"`
 		Round    regie.ID         `json:"round_id"`
 		Sender   regie.Sender     `json:"sender"`
 		Exchange int              `json:"exchange"`
 		State    regie.RoundState `json:"state"`
 	}
 	_ = json.Unmarshal(event.Body, &ends) // of an erased body it says nothing
-	if ends.Sender != regie.SenderAI && ends.State != regie.RoundEnded {
+	if ends.Sender != regie.SenderAI && ends.State != regie.RoundEnded && event.Type != regie.EventToolResult {
 		return deltas, nil
 	}
 	for i := range deltas {
 		d := &deltas[i]
-		if d.RoundID != ends.Round || d.Exchange > ends.Exchange && ends.State != regie.RoundEnded {
+		later := d.RoundID != ends.Round || d.Exchange > ends.Exchange && ends.State != regie.RoundEnded
+		if event.Type == regie.EventToolResult {
+			later = d.CallID != ends.Call
+		}
+		if later {
 			others = append(others, *d)
 		} else if err := sink(Item{Delta: d}); err != nil {
 			return nil, err

@@ -88,6 +88,8 @@ type Config struct {
 	CacheFold bool
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
+	// Output is told what a call puts out while it runs; it must not block. May be nil.
+	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
 }
 
 // Engine runs rounds. Its methods may be called from any goroutine; a round is run by one at a time, which the fence sees to.

@@ -28,8 +28,11 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 		Levels: r.cfg.levels(r.session), Policy: r.policy, Rules: r.rules, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call),
 	}
-	if target, inv := r.invocation(call); target != nil && tool.SidesOf(target).Guarded != nil {
+	if target, inv := r.invocation(call); target != nil {
 		in.ToolAsks = tool.MustAsk(r.commit, target, inv)
+		if command, literal := tool.Command(target, inv); literal && arguments != nil {
+			arguments[regie.FieldCommand] = command.String()
+		}
 	}
 	judged := approval.Decide(in)
 	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })

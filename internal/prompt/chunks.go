@@ -91,6 +91,13 @@ var chunks = []chunk{
 		french: "Les chemins sont relatifs à l'espace de travail. Recopie lettre pour lettre, sans numéros de ligne, le texte qu'une modification remplace. " +
 			"Un résultat coupé dit comment lire la suite.",
 	},
+	{
+		id: "shell", degree: Important, toolkit: "shell",
+		english: "Run commands to test and to find out, one plain command at a time where that does: it can be allowed for longer, what needs a shell cannot. " +
+			"Change files with the files tools.",
+		french: "Exécute des commandes pour tester et pour vérifier, une commande simple à la fois quand cela suffit : elle peut être autorisée durablement, " +
+			"pas ce qui demande un shell. Modifie les fichiers avec les outils de fichiers.",
+	},
 	{id: "outside", degree: Important, made: outside},
 	{
 		id: "batches", degree: Useful,

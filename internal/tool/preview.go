@@ -110,6 +110,23 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	return a.value
 }
 
+// Command returns the literal command that a call runs (spec 4.4), where it runs one.
+func Command(t Tool, inv *Invocation) (regie.Command, bool) {
+	commander := SidesOf(t).Commander
+	if commander == nil {
+		return regie.Command{}, false
+	}
+	type found struct {
+		command regie.Command
+		literal bool
+	}
+	a := attempt(context.Background(), min(previewTimeout, timeoutOf(t)), func(context.Context) (out found, err error) {
+		out.command, out.literal = commander.Command(inv)
+		return out, nil
+	})
+	return a.value.command, a.value.literal && a.err == nil
+}
+
 // generic describes a call by its name and arguments. A list of what waits shows sentences alone: two calls of one tool are told apart there.
 func generic(t Tool, inv *Invocation) regie.Preview {
 	p := regie.Preview{Diff: indented(inv.Arguments)}

@@ -28,6 +28,10 @@ type Invocation struct {
 	// Earlier gives the calls of the same toolkit that the session has made and that were run, the newest first, until visit returns false:
 	// from the store, so that a tool knows after a crash what the model has seen. Nil means that nothing is known.
 	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
+	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
+	Unattended bool
+	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
+	Output func(text string)
 	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision 16). Prepare calls it; nil means
 	// that nothing is kept.
 	Keep func(ctx context.Context, data []byte) (regie.Hash, error)
@@ -92,6 +96,12 @@ type Guarded interface {
 	MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence
 }
 
+// Commander is a Tool whose calls run commands (spec 4.4). Command returns the one that a call runs where it is literal: then, and only
+// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.
+type Commander interface {
+	Command(inv *Invocation) (command regie.Command, literal bool)
+}
+
 // Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the person is asked. Its calls are not run:
 // the person's answer is their result (decision 40).
 type Asker interface {
@@ -114,6 +124,7 @@ type Sides struct {
 	Preconditioner Preconditioner
 	Foreseer       Foreseer
 	Guarded        Guarded
+	Commander      Commander
 }
 
 // Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have any of them, or one that wraps
@@ -133,6 +144,7 @@ func SidesOf(t Tool) Sides {
 	s.Preconditioner, _ = t.(Preconditioner)
 	s.Foreseer, _ = t.(Foreseer)
 	s.Guarded, _ = t.(Guarded)
+	s.Commander, _ = t.(Commander)
 	return s
 }
 

@@ -26,6 +26,8 @@ type Handler[A any] struct {
 	Foresee func(ctx context.Context, inv *Invocation, args A) ([]State, error)
 	// MustAsk is that of Guarded.
 	MustAsk func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
+	// Command is that of Commander.
+	Command func(inv *Invocation, args A) (regie.Command, bool)
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go types do not say.
 	Schema func(*jsonschema.Schema)
 }
@@ -113,6 +115,9 @@ func (t *typed[A]) Sides() Sides {
 	if t.handler.MustAsk != nil {
 		s.Guarded = all
 	}
+	if t.handler.Command != nil {
+		s.Commander = all
+	}
 	return s
 }
 
@@ -176,6 +181,15 @@ func (t *sides[A]) MustAsk(ctx context.Context, inv *Invocation) []regie.Sentenc
 		return nil
 	}
 	return t.handler.MustAsk(ctx, inv, args)
+}
+
+// Command implements Commander.
+func (t *sides[A]) Command(inv *Invocation) (regie.Command, bool) {
+	args, err := decode[A](inv)
+	if err != nil {
+		return regie.Command{}, false
+	}
+	return t.handler.Command(inv, args)
 }
 
 // decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean an integer without looking like

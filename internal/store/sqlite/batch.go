@@ -48,7 +48,7 @@ type callEvent struct {
 	CallID     regie.ID         `json:"call_id"`
 	Exchange   int              `json:"exchange"`
 	Tool       string           `json:"tool,omitempty"`
-	About      string           `json:"about,omitempty"` // the file or the query, so that who follows the log sees which
+	About      string           `json:"about,omitempty"` // the file, the query or the command, so that who follows the log sees which
 	Kind       regie.CallKind   `json:"kind,omitempty"`
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
@@ -90,13 +90,13 @@ func (b *batch) settled(c *regie.Call) {
 // maxAbout bounds what an event says of a call's arguments, in bytes.
 const maxAbout = 200
 
-// about is what a call is about, "" where no argument says that: a path, or what is looked for.
+// about is what a call is about, "" where no argument says that: a path, what is looked for, or a command.
 func about(c *regie.Call) string {
 	arguments := c.Arguments
 	if len(c.Executed) > 0 {
 		arguments = string(c.Executed)
 	}
-	for _, name := range [...]string{`"query"`, `"path"`} {
+	for _, name := range [...]string{`"query"`, `"path"`, `"command"`} {
 		_, rest, _ := strings.Cut(arguments, name) // inside of a string the quotes would be escaped
 		rest, found := strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":")
 		if !found {

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Shell is what commands may do (spec 8.2).
+type Shell struct {
+	// Sandbox is auto (also where it is empty): the strongest that works here; or bubblewrap, landlock, none: that one or no commands.
+	Sandbox string `yaml:"sandbox"`
+	// Network lets commands reach other machines, and the servers of this one.
+	Network bool `yaml:"network"`
+	// MaxTimeout is how long a call may let a command run; zero means ten minutes.
+	MaxTimeout time.Duration `yaml:"max_timeout"`
+	// Env are variables of the environment that commands get beside those that every program needs.
+	Env []string `yaml:"env"`
+	// Read are absolute paths that commands may read beside the system's programs.
+	Read []string `yaml:"read"`
+}
+
+// SandboxAuto leaves the sandbox to what works on the machine.
+const SandboxAuto = "auto"
+
+func (s *Shell) check(path string) error {
+	switch s.Sandbox {
+	case "", SandboxAuto, "bubblewrap", "landlock", "none":
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "shell.sandbox in %s is %q: use auto, bubblewrap, landlock or none", path, s.Sandbox)
+	}
+	if s.MaxTimeout != 0 && (s.MaxTimeout < time.Second || s.MaxTimeout > 24*time.Hour) {
+		return regie.Errorf(regie.CodeBadRequest, "shell.max_timeout in %s must be between 1s and 24h", path)
+	}
+	for _, name := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00 ") {
+			return regie.Errorf(regie.CodeBadRequest, "shell.env in %s: %q is no name of a variable", path, name)
+		}
+	}
+	for _, place := range s.Read {
+		if !filepath.IsAbs(place) || filepath.Clean(place) == "/" {
+			return regie.Errorf(regie.CodeBadRequest, "shell.read in %s: %q is not an absolute path below /", path, place)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package sandbox
+
+// job is what a helper is told to do, by a pipe, as one line of JSON.
+type job struct {
+	Argv    []string `json:"argv"`
+	Dir     string   `json:"dir"`
+	Env     []string `json:"env"`
+	Tier    Tier     `json:"tier"`
+	Network bool     `json:"network"`
+	Rules   []rule   `json:"rules,omitempty"` // of Landlock; none where the kernel has none
+	// UID and GID are those of the workspace's owner where the helper is root and the owner is not; Namespace has the command run in a user
+	// namespace in which it is not root, where both are.
+	UID       int    `json:"uid,omitempty"`
+	GID       int    `json:"gid,omitempty"`
+	Namespace bool   `json:"namespace,omitempty"`
+	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
+}
+
+// rule lets a command into a path.
+type rule struct {
+	Path   string `json:"path"`
+	Access access `json:"access"`
+}
+
+type access string
+
+const (
+	accessRead   access = "read"   // and run
+	accessWrite  access = "write"  // and all else
+	accessList   access = "list"   // names in a directory, and nothing of what they name
+	accessDevice access = "device" // a device's file
+)
+
+// report is what watch says, line by line: that it begins, and how the command ended.
+type report struct {
+	Started bool   `json:"started,omitempty"`
+	Done    bool   `json:"done,omitempty"`
+	Exit    int    `json:"exit,omitempty"`
+	Signal  int    `json:"signal,omitempty"`
+	Left    int    `json:"left,omitempty"`
+	Refused string `json:"refused,omitempty"`  // the command was never run, and why
+	NoEntry bool   `json:"no_entry,omitempty"` // because there is no such program
+}
+
+// The names under which this program starts itself as a helper: what it is called, which no file and no argument decides.
+const (
+	watchName = "regie-sandbox-watch"
+	enterName = "regie-sandbox-enter"
+	probeName = "regie-sandbox-probe"
+)

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+
+	"github.com/regie-run/regie"
+)
+
+// Stage does nothing here: only Linux has helpers.
+func Stage([]string) (code int, ours bool) { return 0, false }
+
+func (s *Sandbox) try(_ context.Context, tier Tier) Check {
+	return Check{Tier: tier, Missing: MissingSystem}
+}
+
+func (s *Sandbox) unfitOwner(string, Tier) error { return nil }
+
+// Run runs a command unconfined, with everything that it starts in its process group. It returns CodeNoSandbox for any other tier.
+func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	if c.Tier != None {
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "commands cannot be confined on this system")
+	}
+	return runGroup(ctx, c, append(Environment(s.config.Environ, s.config.Env, c.Root), "HOME="+s.config.Home))
+}

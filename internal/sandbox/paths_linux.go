@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/regie-run/regie"
+)
+
+// systemDirs hold what programs are made of. Others of the top, such as /home, /root, /var, /srv and /run, are not shown to commands: what
+// lies there is people's and servers' own.
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
+
+// keptByOwner are those of them in which files may be meant for root alone. Where a command runs with the rights of root's files they are
+// looked through for those.
+var keptByOwner = []string{"/etc", "/opt"}
+
+// toolDirs are what commands see of a home directory: programs and libraries, never the files beside them that hold keys.
+var toolDirs = []string{
+	"go/bin", "go/pkg", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".pyenv", ".nvm", ".local/bin", ".local/lib", ".local/share/uv",
+	".local/share/mise", ".local/share/pnpm", ".asdf/shims", ".asdf/installs", ".asdf/bin", ".rbenv", ".volta/bin", ".volta/tools", ".bun/bin", ".deno/bin", ".sdkman/candidates",
+	".dotnet", "bin",
+}
+
+// nameService are what names are looked up with where there is a network.
+var nameService = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
+
+// identity is with whose rights a command uses files.
+type identity struct {
+	uid, gid  int  // those to take on; 0 where they stay
+	namespace bool // root's files, without being root
+}
+
+// identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the workspace's owner. Where that is root too, they keep
+// the access to root's files and nothing else of root, in a user namespace.
+func identityFor(root string) (identity, error) {
+	if syscall.Geteuid() != 0 {
+		return identity{}, nil
+	}
+	info, err := os.Stat(root)
+	if err != nil {
+		return identity{}, regie.Errorf(regie.CodeFileNotFound, "the workspace %s cannot be looked at: %v", root, err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || owner.Uid == 0 {
+		return identity{namespace: true}, nil
+	}
+	return identity{uid: int(owner.Uid), gid: int(owner.Gid)}, nil
+}
+
+// unfitOwner says why commands cannot be given to the owner of a workspace.
+func (s *Sandbox) unfitOwner(root string, tier Tier) error {
+	who, err := identityFor(root)
+	if err == nil && who.namespace && tier == Landlock && !namespaces() {
+		err = regie.Errorf(regie.CodeNoSandbox, "regie runs as root, and without user namespaces commands in root's workspace would be root too")
+	}
+	return err
+}
+
+// readable are the paths outside the workspace that commands may read.
+func (s *Sandbox) readable(root string, who identity, env []string) []string {
+	out := slices.Clone(systemDirs)
+	add := func(path string) {
+		covered := slices.ContainsFunc(out, func(dir string) bool { return within(path, dir) })
+		wide := s.config.Home != "" && within(s.config.Home, path) || within(root, path) || path == "/tmp" || path == "/var/tmp"
+		if !covered && !wide && filepath.IsAbs(path) && !s.hidden(path) && who.reaches(path) {
+			out = append(out, filepath.Clean(path))
+		}
+	}
+	if s.config.Home != "" {
+		for _, dir := range toolDirs {
+			add(filepath.Join(s.config.Home, dir))
+		}
+	}
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
+			for _, dir := range filepath.SplitList(value) {
+				add(dir)
+			}
+		}
+	}
+	for _, path := range s.config.Read {
+		add(path)
+	}
+	if s.config.Network {
+		out = append(out, nameService...)
+	}
+	return out
+}
+
+// reaches reports whether others than root get to a path, where commands run as one of them.
+func (who identity) reaches(path string) bool {
+	if who.uid == 0 {
+		return true
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
+}
+
+// hidden reports whether a path lies in what no command may read, or holds it all.
+func (s *Sandbox) hidden(path string) bool {
+	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return within(path, h) })
+}
+
+// masked are the paths that stay closed although what they lie in is readable: what is hidden, and for commands with the access to root's
+// files those that are root's alone.
+func (s *Sandbox) masked(who identity) []string {
+	out := slices.Clone(s.config.Hidden)
+	if !who.namespace {
+		return out
+	}
+	for _, dir := range keptByOwner {
+		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.Type()&fs.ModeSymlink != 0 {
+				return nil //nolint:nilerr // what cannot be looked at cannot be read by a command either
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return nil //nolint:nilerr // it is gone
+			}
+			if entry.IsDir() && info.Mode()&0o005 != 0o005 {
+				out = append(out, path)
+				return fs.SkipDir
+			}
+			if !entry.IsDir() && info.Mode()&0o004 == 0 {
+				out = append(out, path)
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// around are the rules that open a directory but for what lies in its holes. A directory with a hole in it is opened name by name, so nothing
+// new can be made right in it.
+func around(dir string, holes []string, a access) []rule {
+	if slices.ContainsFunc(holes, func(h string) bool { return within(dir, h) }) {
+		return nil
+	}
+	if !slices.ContainsFunc(holes, func(h string) bool { return within(h, dir) }) {
+		return []rule{{dir, a}}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	out := []rule{{dir, accessList}}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0: // what it leads to has rules of its own
+		case entry.IsDir():
+			out = append(out, around(path, holes, a)...)
+		case !slices.Contains(holes, path):
+			out = append(out, rule{path, a})
+		}
+	}
+	return out
+}
+
+// devices are those that every program may use.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// processFiles are what commands see of /proc without a process namespace: the machine, and themselves.
+var processFiles = []string{
+	"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems", "/proc/sys/kernel/osrelease",
+	"/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/cap_last_cap", "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/fs/pipe-max-size", "/proc/sys/kernel/ngroups_max",
+	"/proc/sys/kernel/random",
+}
+
+// landlockRules are those of the tier Landlock. In the workspace everything may be written but .git and .regie; because a rule cannot take
+// away what another gives, nothing new can be made right at its top where it has one of them.
+func (s *Sandbox) landlockRules(root, temp string, who identity, env []string) []rule {
+	var out []rule
+	holes := s.masked(who)
+	for _, dir := range s.readable(root, who, env) {
+		out = append(out, around(dir, holes, accessRead)...)
+	}
+	var kept []string
+	for _, name := range []string{".git", ".regie"} {
+		path := filepath.Join(root, name)
+		if _, err := os.Lstat(path); err == nil { // what is not there is taken away once it was made: see disarm
+			kept = append(kept, path)
+			out = append(out, around(path, s.config.Hidden, accessRead)...)
+		}
+	}
+	out = append(out, around(root, slices.Concat(kept, s.config.Hidden), accessWrite)...)
+	out = append(out, rule{temp, accessWrite})
+	for _, path := range devices {
+		out = append(out, rule{path, accessDevice})
+	}
+	for _, path := range processFiles {
+		out = append(out, rule{path, accessRead})
+	}
+	return out
+}

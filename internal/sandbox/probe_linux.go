@@ -1,0 +1,331 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// targets are what probes attack: things of the machine that were made for it, so that nothing is lost where a sandbox does not hold.
+type targets struct {
+	Root     string `json:"root"`    // the workspace
+	Outside  string `json:"outside"` // a directory outside, with the file "secret"
+	Data     string `json:"data"`    // a hidden directory, with the file "secret"
+	TCP      string `json:"tcp"`     // who listens outside
+	UDP      string `json:"udp"`
+	Unix     string `json:"unix"` // a socket in Outside
+	Abstract string `json:"abstract"`
+	Victim   int    `json:"victim"` // a process outside
+	Canary   string `json:"canary"` // a variable that must not be here
+	Offline  bool   `json:"offline"`
+	// Processes names the victim's process namespace: in another one its number means another process, or none.
+	Processes string `json:"processes"`
+}
+
+// errHeld is why an attack that the system did not refuse came to nothing.
+var errHeld = errors.New("it came to nothing")
+
+// attack is one probe: it returns nil where it got what it wanted.
+type attack struct {
+	name string
+	try  func(t *targets) error
+}
+
+// attacks are all probes, as `regie doctor` names them.
+var attacks = []attack{
+	{"write-outside", func(t *targets) error { return write(filepath.Join(t.Outside, "written")) }},
+	{"write-system", func(*targets) error { return opens("/etc/passwd", os.O_WRONLY) }},
+	{"write-git-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".git/hooks/pre-commit")) }},
+	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git/config")) }},
+	{"rename-git", func(t *targets) error { return os.Rename(filepath.Join(t.Root, ".git"), filepath.Join(t.Root, "git2")) }},
+	{"write-regie", func(t *targets) error { return write(filepath.Join(t.Root, ".regie/regie.yaml")) }},
+	{"read-data", func(t *targets) error { return read(filepath.Join(t.Data, "secret")) }},
+	{"read-outside", func(t *targets) error { return read(filepath.Join(t.Outside, "secret")) }},
+	{"read-shadow", func(*targets) error { return read("/etc/shadow") }},
+	{"link-out", linkOut},
+	{"hard-link-out", func(t *targets) error {
+		return os.Link(filepath.Join(t.Outside, "secret"), filepath.Join(t.Root, "hard"))
+	}},
+	{"dotdot-out", func(t *targets) error {
+		return write(t.Root + strings.Repeat("/..", strings.Count(t.Root, "/")) + t.Outside + "/written")
+	}},
+	{"proc-root", func(t *targets) error { return read(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside)) }},
+	{"proc-environ", func(t *targets) error {
+		return t.onVictim(func(pid int) error { return read(fmt.Sprintf("/proc/%d/environ", pid)) })
+	}},
+	{"proc-mem", func(*targets) error { return opens(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR) }},
+	{"proc-sys", func(*targets) error { return opens("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
+	{"sysrq", func(*targets) error { return opens("/proc/sysrq-trigger", os.O_WRONLY) }},
+	{"kill", func(t *targets) error { return t.onVictim(func(pid int) error { return syscall.Kill(pid, 0) }) }},
+	{"ptrace", func(*targets) error { return refusedBy(unix.SYS_PTRACE) }},
+	{"other-memory", func(*targets) error { return refusedBy(unix.SYS_PROCESS_VM_WRITEV) }},
+	{"mount", func(*targets) error { return refusedBy(unix.SYS_MOUNT) }},
+	{"chroot", func(*targets) error { return refusedBy(unix.SYS_CHROOT) }},
+	{"user-namespace", func(*targets) error { return refusedBy(unix.SYS_UNSHARE) }},
+	{"clone-namespace", func(*targets) error {
+		// With CLONE_FS it never succeeds, but only a filter says EPERM.
+		_, _, errno := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS, 0, 0, 0, 0, 0)
+		if errno == unix.EPERM {
+			return errno
+		}
+		return nil
+	}},
+	{"clone3", func(*targets) error { return errnoOf(unix.Syscall(unix.SYS_CLONE3, 0, 0, 0)) }},
+	{"setns", func(*targets) error { return joinNamespace() }},
+	{"be-root", func(*targets) error { return beRoot() }},
+	{"capabilities", func(*targets) error { return capabilities() }},
+	{"setuid-file", setuidFile},
+	{"device", func(t *targets) error {
+		return unix.Mknod(filepath.Join(t.Root, "device"), unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0)))
+	}},
+	{"tiocsti", typeAhead},
+	{"bpf", func(*targets) error { return refusedBy(unix.SYS_BPF) }},
+	{"keyring", func(*targets) error { return refusedBy(unix.SYS_KEYCTL) }},
+	{"userfaultfd", func(*targets) error { return refusedBy(unix.SYS_USERFAULTFD) }},
+	{"io_uring", func(*targets) error { return refusedBy(unix.SYS_IO_URING_SETUP) }},
+	{"perf", func(*targets) error { return refusedBy(unix.SYS_PERF_EVENT_OPEN) }},
+	{"open-files", func(*targets) error { return openFiles() }},
+	{"environment", func(t *targets) error { return environment(t.Canary) }},
+	{"vsock", func(*targets) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
+	{"raw-packets", func(*targets) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{"unix-socket", func(t *targets) error { return dial("unix", t.Unix) }},
+	{"abstract-socket", func(t *targets) error { return dial("unix", "@"+t.Abstract) }},
+	{"network", func(t *targets) error { return online(t, "tcp", t.TCP) }},
+	{"datagrams", func(t *targets) error { return sends(t) }},
+	{"name-service", func(t *targets) error { return online(t, "udp", "192.0.2.1:53") }},
+}
+
+// probe runs every attack and prints what came of it.
+func probe(args []string) int {
+	var t targets
+	if len(args) < 2 || json.Unmarshal([]byte(args[1]), &t) != nil {
+		return 2
+	}
+	var out []Probe
+	for _, a := range attacks {
+		one := Probe{Name: a.name, Held: true}
+		switch err := a.try(&t); {
+		case err == nil:
+			one.Held, one.Detail = false, "it got through"
+		default:
+			one.Detail = err.Error()
+		}
+		out = append(out, one)
+	}
+	if json.NewEncoder(os.Stdout).Encode(out) != nil {
+		return 1
+	}
+	return 0
+}
+
+func write(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return bare(err)
+	}
+	defer f.Close()
+	_, err = f.WriteString("probe\n")
+	return bare(err)
+}
+
+func read(path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) == 0 {
+		return errHeld
+	}
+	return bare(err)
+}
+
+func opens(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0)
+	if err == nil {
+		_ = f.Close()
+	}
+	return bare(err)
+}
+
+// bare drops the path around a system's error: it is known, and may be nobody's business.
+func bare(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+func errnoOf(_, _ uintptr, errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+// refusedBy makes a system call without sense, and succeeds where it is not the filter that refuses it.
+func refusedBy(number uintptr) error {
+	_, _, errno := unix.Syscall6(number, ^uintptr(0), 0, 0, 0, 0, 0)
+	if errno == unix.EPERM || errno == unix.ENOSYS {
+		return errno
+	}
+	return nil
+}
+
+func linkOut(t *targets) error {
+	link := filepath.Join(t.Root, "sub", "link")
+	if err := os.Symlink(t.Outside, link); err != nil {
+		return bare(err)
+	}
+	return write(filepath.Join(link, "written"))
+}
+
+func joinNamespace() error {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
+	if err != nil {
+		return bare(err)
+	}
+	defer f.Close()
+	return unix.Setns(int(f.Fd()), 0) //nolint:gosec // a descriptor
+}
+
+func beRoot() error {
+	if os.Getuid() == 0 || os.Geteuid() == 0 {
+		return nil
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_SETUID, 0, 0, 0)
+	return errnoOf(0, 0, errno)
+}
+
+// capabilities succeeds where this process has any, or could get some.
+func capabilities() error {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return bare(err)
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch name {
+		case "CapInh", "CapPrm", "CapEff", "CapAmb":
+			if strings.Trim(value, "0") != "" {
+				return nil
+			}
+		case "NoNewPrivs":
+			if value != "1" {
+				return nil
+			}
+		case "Seccomp":
+			if value != "2" {
+				return nil
+			}
+		}
+	}
+	return errHeld
+}
+
+func setuidFile(t *targets) error {
+	path := filepath.Join(t.Root, "sub", "setuid")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
+	if err != nil {
+		return bare(err)
+	}
+	defer f.Close()
+	if err := syscall.Fchmod(int(f.Fd()), 0o4755); err == nil { //nolint:gosec // a descriptor
+		return nil
+	}
+	if err := syscall.Chmod(path, 0o6755); err == nil {
+		return nil
+	}
+	_, err = syscall.Open(path+"2", syscall.O_CREAT|syscall.O_WRONLY, 0o4755)
+	return err
+}
+
+// typeAhead types into the terminal that the command was started from.
+func typeAhead(*targets) error {
+	letter := byte('x')
+	for _, path := range []string{"/dev/tty", "/dev/stdin"} {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&letter)))
+		_ = f.Close()
+		if errno == 0 {
+			return nil
+		}
+	}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&letter)))
+	if errno == unix.EPERM {
+		return errno
+	}
+	return nil
+}
+
+// openFiles succeeds where a descriptor was left open that is none of the three.
+func openFiles() error {
+	for fd := 3; fd < 1024; fd++ {
+		flags, _, errno := unix.Syscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFD, 0)
+		if errno == 0 && flags&unix.FD_CLOEXEC == 0 {
+			return nil
+		}
+	}
+	return errHeld
+}
+
+func environment(canary string) error {
+	for _, pair := range os.Environ() {
+		if strings.Contains(pair, canary) {
+			return nil
+		}
+	}
+	return errHeld
+}
+
+func socket(family, kind int) error {
+	fd, err := unix.Socket(family, kind, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+func dial(network, address string) error {
+	conn, err := net.DialTimeout(network, address, time.Second) //nolint:noctx // a second
+	if err != nil {
+		return bare(err)
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte("probe"))
+	return bare(err)
+}
+
+// sends is told by who listens: in a network of one's own a datagram can be sent, to nobody.
+func sends(t *targets) error {
+	if err := online(t, "udp", t.UDP); err != nil {
+		return err
+	}
+	return errHeld
+}
+
+// onVictim attacks the process outside, where its number means it.
+func (t *targets) onVictim(try func(pid int) error) error {
+	if here, err := os.Readlink("/proc/self/ns/pid"); err == nil && here != t.Processes {
+		return errors.New("there is no such process in this process namespace")
+	}
+	return try(t.Victim)
+}
+
+// online is an attack only where commands may not reach the network.
+func online(t *targets, network, address string) error {
+	if !t.Offline {
+		return errors.New("the network is allowed")
+	}
+	return dial(network, address)
+}

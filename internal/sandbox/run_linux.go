@@ -1,0 +1,317 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/regie-run/regie"
+)
+
+// stopGrace is how long a helper may take to end everything before it is ended itself.
+const stopGrace = killGrace + 2*time.Second
+
+// Run runs a command in its workspace and returns how it ended; everything that it has started has ended too then. Errors say that it was
+// never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program. CodeToolError is
+// one whose end is not known.
+func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	if !staged.Load() {
+		return Result{}, regie.Errorf(regie.CodeInternal, "this program cannot be its own helper: Stage was not called")
+	}
+	who, err := identityFor(c.Root)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Tier == None {
+		who = identity{}
+	}
+	env := Environment(s.config.Environ, s.config.Env, c.Root)
+	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
+	cmd, clean, err := s.prepare(&c, &j, who, env)
+	if err != nil {
+		return Result{}, err
+	}
+	defer clean()
+	var absent []string
+	if c.Tier != None {
+		absent = untrapped(c.Root)
+	}
+	r := &running{cmd: cmd, command: c}
+	result, err := r.run(ctx, j)
+	result.Removed = disarm(c.Root, absent)
+	return result, err
+}
+
+// prepare makes the helper that a tier needs, and completes the job.
+func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *exec.Cmd, clean func(), err error) {
+	clean = func() {}
+	cmd = exec.Command("/proc/self/exe") //nolint:noctx // running ends it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if c.Tier != Bubblewrap { // bubblewrap has it from --die-with-parent; watch, which must end the others first, from the end of its pipe
+		cmd.SysProcAttr.Pdeathsig = 0
+	}
+	switch c.Tier {
+	case Bubblewrap:
+		helper, err := os.Executable()
+		if err == nil {
+			helper, err = filepath.EvalSymlinks(helper)
+		}
+		bwrap := s.findBwrap()
+		if err != nil || bwrap == "" {
+			return nil, nil, regie.Errorf(regie.CodeNoSandbox, "bubblewrap is not there any more: nothing was run")
+		}
+		cmd.Path, cmd.Args, cmd.Err = bwrap, append([]string{"bwrap"}, s.bwrapArgs(c, who, helper, env)...), nil
+		if who.uid != 0 {
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)} //nolint:gosec // ids of the system
+		}
+		j.UID, j.GID, j.Namespace = 0, 0, false // bubblewrap has seen to them
+		j.Env, j.Rules = append(env, "HOME="+s.insideHome(), "TMPDIR=/tmp"), s.bwrapRules(c.Root)
+	case Landlock:
+		temp, err := os.MkdirTemp("", "regie-shell-")
+		if err == nil && who.uid != 0 {
+			err = os.Chown(temp, who.uid, who.gid)
+		}
+		if err != nil {
+			return nil, nil, regie.Errorf(regie.CodeToolError, "no temporary directory can be made for the command: %v", err)
+		}
+		clean = func() { removeAll(temp) }
+		cmd.Args = []string{watchName}
+		j.Env = append(env, "HOME="+temp, "TMPDIR="+temp)
+		if j.Rules = s.landlockRules(c.Root, temp, who, env); c.probe != "" {
+			j.Rules = append(j.Rules, rule{"/proc/self/exe", accessRead})
+		}
+	default:
+		cmd.Args = []string{watchName}
+		j.Env = append(env, "HOME="+s.config.Home)
+	}
+	cmd.Env, cmd.Dir = []string{}, "/"
+	return cmd, clean, nil
+}
+
+// removeAll deletes what a command left in its temporary directory, also directories that it closed.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			_ = root.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = root.Close()
+	_ = os.RemoveAll(dir)
+}
+
+// running is a command under way.
+type running struct {
+	cmd     *exec.Cmd
+	command Command
+}
+
+// ended is what came of the helper.
+type ended struct {
+	report  report
+	started bool
+}
+
+func (r *running) run(ctx context.Context, j job) (Result, error) {
+	line, err := json.Marshal(j)
+	if err != nil {
+		return Result{}, regie.Errorf(regie.CodeInternal, "the command cannot be handed over: %v", err)
+	}
+	pipes, theirs, err := r.pipes()
+	if err != nil {
+		return Result{}, regie.Errorf(regie.CodeToolError, "the command cannot be started: %v", err)
+	}
+	defer pipes.close()
+	began, exited, gone := time.Now(), make(chan error, 1), make(chan struct{})
+	go func() { // helpers die with the thread that started them
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+		exited <- err
+		if err == nil {
+			_ = r.cmd.Wait() // what it says is in the report
+		}
+		close(gone)
+	}()
+	if err := <-exited; err != nil {
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the helper that confines commands cannot be started: %v", err)
+	}
+	said := newBeginning()
+	read, reported := make(chan struct{}), make(chan ended, 1)
+	go func() {
+		defer close(read)
+		r.read(pipes.output, said)
+	}()
+	go func() { reported <- readReport(pipes.report) }()
+	_ = pipes.job.SetWriteDeadline(time.Now().Add(stopGrace))
+	_, _ = pipes.job.Write(append(line, '\n')) // a helper that does not take it says nothing either
+	result := r.watchOver(ctx, pipes, gone)
+	end := <-reported
+	_ = pipes.output.SetReadDeadline(time.Now().Add(time.Second)) // who holds it open now is nobody of ours
+	<-read
+	result.Duration = time.Since(began)
+	return end.into(result, said)
+}
+
+// watchOver waits for the helper's end, and brings it about where the time is over or the context ends.
+func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struct{}) (result Result) {
+	var timeout <-chan time.Time
+	if r.command.Timeout > 0 {
+		timer := time.NewTimer(r.command.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-gone:
+		return result
+	case <-timeout:
+		result.TimedOut = true
+	case <-ctx.Done():
+		result.Stopped = true
+	}
+	_ = pipes.job.Close() // which tells watch
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+		_ = r.cmd.Process.Kill()
+		<-gone
+	}
+	return result
+}
+
+// into names what the helper reported.
+func (e ended) into(result Result, said *beginning) (Result, error) {
+	switch {
+	case e.report.Refused != "" && e.report.NoEntry:
+		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program here: %s", e.report.Refused)
+	case e.report.Refused != "":
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the command was not run: %s", e.report.Refused)
+	case !e.started && result.Stopped:
+		return Result{}, context.Canceled
+	case !e.started:
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the sandbox could not be set up: %s", said)
+	case !e.report.Done && (result.TimedOut || result.Stopped):
+		result.Exit, result.Signal = 128+int(syscall.SIGKILL), "SIGKILL"
+		return result, nil
+	case !e.report.Done:
+		return result, regie.Errorf(regie.CodeToolError, "the helper that watches the command was ended: nobody knows how the command ended")
+	}
+	result.Exit, result.Left = e.report.Exit, e.report.Left
+	if e.report.Signal != 0 {
+		result.Signal = unix.SignalName(syscall.Signal(e.report.Signal))
+	}
+	return result, nil
+}
+
+func readReport(from io.Reader) (out ended) {
+	lines := json.NewDecoder(from)
+	for {
+		var r report
+		if err := lines.Decode(&r); err != nil {
+			return out
+		}
+		out.started = out.started || r.Started
+		if r.Done {
+			out.report = r
+		}
+	}
+}
+
+// read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say why.
+func (r *running) read(from *os.File, said *beginning) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			said.write(buffer[:n])
+			if r.command.Output != nil {
+				r.command.Output(buffer[:n])
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// beginning is how an output begins.
+type beginning struct{ data []byte }
+
+func newBeginning() *beginning { return &beginning{} }
+
+func (b *beginning) write(p []byte) { b.data = append(b.data, p[:min(len(p), 300-len(b.data))]...) }
+
+// String is it in one line.
+func (b *beginning) String() string {
+	if len(b.data) == 0 {
+		return "it ended without a word"
+	}
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(b.data), "?")), " ")
+}
+
+// pipes are our ends of what a helper is connected by.
+type pipes struct{ job, report, output *os.File }
+
+func (p *pipes) close() {
+	for _, f := range []*os.File{p.job, p.report, p.output} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// pipes connects the helper and returns its ends, to be closed once it has them.
+func (r *running) pipes() (*pipes, []*os.File, error) {
+	var ours pipes
+	var theirs []*os.File
+	var errs []error
+	open := func(reads bool) (own, other *os.File) {
+		in, out, err := os.Pipe()
+		if err != nil {
+			errs = append(errs, err)
+			return nil, nil
+		}
+		if own, other = in, out; !reads {
+			own, other = out, in
+		}
+		theirs = append(theirs, other)
+		return own, other
+	}
+	var jobEnd, reportEnd, outputEnd *os.File
+	ours.job, jobEnd = open(false)
+	ours.report, reportEnd = open(true)
+	ours.output, outputEnd = open(true)
+	if err := errors.Join(errs...); err != nil {
+		ours.close()
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+		return nil, nil, err
+	}
+	r.cmd.Stdout, r.cmd.Stderr = outputEnd, outputEnd
+	r.cmd.ExtraFiles = []*os.File{jobEnd, reportEnd}
+	return &ours, theirs, nil
+}

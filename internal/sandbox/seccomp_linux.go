@@ -1,0 +1,184 @@
+package sandbox
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The offsets of struct seccomp_data; of an argument the lower half, on machines that put it first.
+const (
+	dataNumber = 0
+	dataArch   = 4
+	dataArgs   = 16
+)
+
+// maxJump is how far a conditional jump of BPF reaches.
+const maxJump = 255
+
+const (
+	setIDs     = 0o6000 // setuid and setgid
+	kindMask   = 0o170000
+	kindChar   = 0o020000
+	kindBlock  = 0o060000
+	newSpaces  = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	tioclinux  = 0x541c
+	tioccons   = 0x541d
+	tmpfileBit = 0o20000000 // __O_TMPFILE
+)
+
+// refused are system calls that no command needs and that have let programs out of sandboxes: looking into other processes, mounts, namespaces, kernel
+// programs, keys, the machine's state. Those of one machine alone stand in its own file.
+func refused() []uint32 {
+	return append([]uint32{
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
+		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS, unix.SYS_UNSHARE,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES, unix.SYS_LOOKUP_DCOOKIE,
+		unix.SYS_NFSSERVCTL, unix.SYS_MEMFD_SECRET,
+	}, refusedHere...)
+}
+
+// absent are system calls that programs do without where the kernel does not know them, and whose arguments a filter cannot read.
+var absent = []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+
+type filter []unix.SockFilter
+
+func (f *filter) add(code uint16, k uint32, jt, jf int) {
+	if jt > maxJump || jf > maxJump {
+		panic("sandbox: a jump of the filter is too long")
+	}
+	*f = append(*f, unix.SockFilter{Code: code, Jt: uint8(jt), Jf: uint8(jf), K: k})
+}
+
+func (f *filter) load(offset uint32) { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
+
+func (f *filter) arg(n uint32) { f.load(dataArgs + 8*n) }
+
+func (f *filter) ret(k uint32) { f.add(unix.BPF_RET|unix.BPF_K, k, 0, 0) }
+
+func (f *filter) refuse(errno unix.Errno) { f.ret(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
+
+// equal and any refuse where what was loaded is a value, or has one of the bits.
+func (f *filter) equal(value uint32, errno unix.Errno) {
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, 0, 1)
+	f.refuse(errno)
+}
+
+func (f *filter) any(bits uint32, errno unix.Errno) {
+	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
+	f.refuse(errno)
+}
+
+// on adds what is looked at for one system call; what is not refused there is allowed.
+func (f *filter) on(number uint32, body func(*filter)) {
+	var inner filter
+	body(&inner)
+	inner.ret(unix.SECCOMP_RET_ALLOW)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, number, 0, len(inner))
+	*f = append(*f, inner...)
+}
+
+// sockets says which families of sockets a command gets.
+type sockets struct{ none, unix bool }
+
+// program is the filter of a command.
+func program(s sockets) filter {
+	var f filter
+	f.load(dataArch)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
+	f.ret(unix.SECCOMP_RET_KILL_PROCESS) // a call in the manner of another machine has other numbers
+	f.load(dataNumber)
+	if otherNumbers != 0 {
+		f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, otherNumbers, 0, 1)
+		f.refuse(unix.ENOSYS)
+	}
+	for _, number := range refused() {
+		f.equal(number, unix.EPERM)
+	}
+	for _, number := range absent {
+		f.equal(number, unix.ENOSYS)
+	}
+	f.on(unix.SYS_CLONE, func(f *filter) { f.arg(0); f.any(newSpaces, unix.EPERM) })
+	f.on(unix.SYS_IOCTL, func(f *filter) {
+		f.arg(1)
+		for _, request := range []uint32{unix.TIOCSTI, tioclinux, unix.TIOCSETD, tioccons} {
+			f.equal(request, unix.EPERM)
+		}
+	})
+	f.on(unix.SYS_SOCKET, s.filter)
+	f.on(unix.SYS_FCHMOD, func(f *filter) { f.arg(1); f.any(setIDs, unix.EPERM) })
+	f.on(unix.SYS_FCHMODAT, func(f *filter) { f.arg(2); f.any(setIDs, unix.EPERM) })
+	f.on(unix.SYS_FCHMODAT2, func(f *filter) { f.arg(2); f.any(setIDs, unix.EPERM) })
+	f.on(unix.SYS_MKNODAT, func(f *filter) { noDevice(f, 2) })
+	f.on(unix.SYS_OPENAT, func(f *filter) { noSetID(f, 2, 3) })
+	filterHere(&f)
+	f.ret(unix.SECCOMP_RET_ALLOW)
+	return f
+}
+
+// noDevice refuses to make a device, and what would run with the rights of its owner; the mode is argument n.
+func noDevice(f *filter, n uint32) {
+	f.arg(n)
+	f.any(setIDs, unix.EPERM)
+	f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, kindMask, 0, 0)
+	f.equal(kindChar, unix.EPERM)
+	f.equal(kindBlock, unix.EPERM)
+}
+
+// noSetID refuses to make a file that would run with the rights of its owner. Where nothing is made the mode means nothing.
+func noSetID(f *filter, flags, mode uint32) {
+	f.arg(flags)
+	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
+	f.arg(mode)
+	f.any(setIDs, unix.EPERM)
+}
+
+// filter lets through what a network of its own, or the allowed one, can be used by. Sockets of the machine's virtual network, raw packets and the
+// kernel's own protocols are in no namespace, or open more of the kernel than a command needs.
+func (s sockets) filter(f *filter) {
+	if s.none {
+		f.refuse(unix.EACCES)
+		return
+	}
+	f.arg(0)
+	allowed := []uint32{unix.AF_INET, unix.AF_INET6}
+	if s.unix {
+		allowed = append(allowed, unix.AF_UNIX)
+	}
+	for _, family := range allowed {
+		f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
+		f.ret(unix.SECCOMP_RET_ALLOW)
+	}
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_NETLINK, 1, 0)
+	f.refuse(unix.EAFNOSUPPORT)
+	f.arg(2)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.NETLINK_ROUTE, 1, 0)
+	f.refuse(unix.EAFNOSUPPORT)
+}
+
+// install puts this thread, and what it becomes, under the filter. It cannot be taken off.
+func (f filter) install() error {
+	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // some hundred instructions
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(f)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// seccompThere asks whether filters could be loaded: an empty one is refused as a bad address where they exist.
+func seccompThere() bool {
+	if auditArch == 0 {
+		return false
+	}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0)
+	return errors.Is(err, unix.EFAULT) || errors.Is(err, unix.EACCES)
+}

@@ -1,0 +1,266 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What helpers are told through and report through.
+const (
+	jobFD    = 3
+	reportFD = 4
+)
+
+// killGrace is how long a command has between the request to end and its end.
+const killGrace = time.Second
+
+// staged says that this program calls Stage: one that does not, and is started again, would do whatever it does anyhow, again.
+var staged atomic.Bool
+
+// Stage runs this process as a helper, where it was started as one, and returns its exit code. A program that runs commands calls it
+// before anything else, with os.Args.
+func Stage(args []string) (code int, ours bool) {
+	staged.Store(true)
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case watchName, helperPath:
+		return watch(), true
+	case enterName:
+		return enter(), true
+	case probeName:
+		return probe(args), true
+	default:
+		return 0, false
+	}
+}
+
+// watch starts the command below it, ends everything that it started, and reports. It is outside the filters, and nobody may look into it.
+func watch() int {
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	syscall.CloseOnExec(jobFD)
+	syscall.CloseOnExec(reportFD)
+	told, out := os.NewFile(jobFD, "job"), os.NewFile(reportFD, "report")
+	reader := bufio.NewReader(told)
+	line, err := reader.ReadBytes('\n')
+	var j job
+	if err != nil || json.Unmarshal(line, &j) != nil {
+		return 1
+	}
+	say := func(r report) { _ = json.NewEncoder(out).Encode(r) } // who started us sees that nothing came
+	if syscall.Geteuid() == 0 {
+		_ = syscall.Setgroups(nil)
+	}
+	ended := make(chan struct{})
+	go func() { // whoever started us closes this to end the command, and dies with it closed
+		_, _ = io.Copy(io.Discard, reader)
+		close(ended)
+	}()
+	pid, failed, err := launch(&j, line)
+	if err != nil {
+		say(report{Done: true, Refused: err.Error()})
+		return 0
+	}
+	begun := make(chan refusal, 1)
+	go func() { begun <- readRefusal(failed) }()
+	go func() {
+		<-ended
+		signalTree(syscall.SIGTERM)
+		time.Sleep(killGrace)
+		signalTree(syscall.SIGKILL) // the one that is waited for among them
+	}()
+	// Said before it is known: whoever hears it must assume that something has happened from here on.
+	say(report{Started: true})
+	end := await(pid)
+	end.Done, end.Left = true, killTree()
+	if refused := <-begun; refused.Why != "" {
+		end = report{Done: true, Refused: refused.Why, NoEntry: refused.NoEntry}
+	}
+	say(end)
+	return 0
+}
+
+// await waits for the command, and takes the orphans that end meanwhile.
+func await(pid int) (out report) {
+	for {
+		var status syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return report{Exit: 255}
+		case got != pid:
+		case status.Signaled():
+			return report{Signal: int(status.Signal()), Exit: 128 + int(status.Signal())}
+		case status.Exited():
+			return report{Exit: status.ExitStatus()}
+		}
+	}
+}
+
+// launch starts enter, which becomes the command, with what it has to know.
+func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
+	jobRead, jobWrite, err := os.Pipe()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer jobRead.Close()
+	failRead, failWrite, err := os.Pipe()
+	if err != nil {
+		_ = jobWrite.Close()
+		return 0, nil, err
+	}
+	defer failWrite.Close()
+	cmd := exec.Command("/proc/self/exe") //nolint:noctx // await is its wait
+	cmd.Args, cmd.Env = []string{enterName}, []string{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{jobRead, failWrite}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	switch {
+	case j.Namespace:
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Getegid(), Size: 1}}
+	case j.UID != 0:
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(j.UID), Gid: uint32(j.GID)} //nolint:gosec // ids of the system
+	}
+	if err := cmd.Start(); err != nil {
+		_, _ = failRead.Close(), jobWrite.Close()
+		return 0, nil, fmt.Errorf("the helper cannot be started: %w", err)
+	}
+	pid = cmd.Process.Pid
+	_ = cmd.Process.Release()
+	go func() { // beside us: a job may be larger than a pipe holds
+		_, _ = jobWrite.Write(line)
+		_ = jobWrite.Close()
+	}()
+	return pid, failRead, nil
+}
+
+// refusal is why the command was not run.
+type refusal struct {
+	Why     string `json:"why"`
+	NoEntry bool   `json:"no_entry"`
+}
+
+// readRefusal reads what enter says; the end of it means that enter has become the command.
+func readRefusal(from *os.File) (out refusal) {
+	defer from.Close()
+	_ = json.NewDecoder(from).Decode(&out)
+	return out
+}
+
+// enter gives up every right and becomes the command. It never returns where that succeeds.
+func enter() int {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(1)
+	syscall.CloseOnExec(jobFD)
+	syscall.CloseOnExec(reportFD)
+	out := os.NewFile(reportFD, "report")
+	fail := func(err error) int {
+		_ = json.NewEncoder(out).Encode(refusal{Why: err.Error(), NoEntry: errors.Is(err, exec.ErrNotFound)})
+		return 127
+	}
+	line, err := bufio.NewReader(os.NewFile(jobFD, "job")).ReadBytes('\n')
+	var j job
+	if err == nil {
+		err = json.Unmarshal(line, &j)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if err := os.Chdir(j.Dir); err != nil {
+		return fail(err)
+	}
+	program, argv := "/proc/self/exe", []string{probeName, j.Probe}
+	if j.Probe == "" {
+		if program, err = find(j.Argv[0], j.Env); err != nil {
+			return fail(err)
+		}
+		argv = j.Argv
+	}
+	// Nothing that was left open before us reaches the command.
+	if err := unix.CloseRange(jobFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fail(fmt.Errorf("open files cannot be closed: %w", err))
+	}
+	if err := j.confine(); err != nil {
+		return fail(err)
+	}
+	err = syscall.Exec(program, argv, j.Env)
+	return fail(fmt.Errorf("%s cannot be run: %w", argv[0], err))
+}
+
+// insideID is what a command is inside a namespace where it would else be root.
+const insideID = 1000
+
+// confine takes the rights away, the last one the right to make system calls.
+func (j *job) confine() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil { // a core file holds what the command had in memory
+		return err
+	}
+	if j.Tier == None {
+		return nil
+	}
+	if os.Geteuid() == 0 || os.Getuid() == 0 {
+		return errors.New("the command would be root")
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	version := landlockVersion()
+	if j.Tier == Landlock && version < landlockNeeded {
+		return errors.New("the kernel's Landlock is too old")
+	}
+	if version > 0 && len(j.Rules) > 0 {
+		if err := restrict(version, j.Rules, j.Network || j.Tier == Bubblewrap); err != nil {
+			return err
+		}
+	}
+	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap && (!j.Network || version >= landlockNeeded)}
+	return program(families).install()
+}
+
+// find looks for a program as a shell does.
+func find(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, executable(name)
+	}
+	for _, pair := range env {
+		dirs, ok := strings.CutPrefix(pair, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(dirs) {
+			if path := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(path) == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, exec.ErrNotFound)
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is no program: %w", path, exec.ErrNotFound)
+	}
+	return nil
+}

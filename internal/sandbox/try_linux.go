@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// tryTime bounds the probes of one tier.
+const tryTime = 10 * time.Second
+
+// canary is in the environment of each try, and must not reach a probe.
+const canary = "regie-probe-canary"
+
+// namespaces reports whether user namespaces can be made here, by making one.
+func namespaces() bool {
+	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it ends at once
+	cmd.Args, cmd.Env = []string{probeName}, []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+	return !errors.As(cmd.Run(), new(*os.PathError)) && cmd.ProcessState != nil
+}
+
+// missing names what a tier has not got.
+func (s *Sandbox) missing(tier Tier) Missing {
+	switch {
+	case auditArch == 0 || !staged.Load():
+		return MissingSystem
+	case !seccompThere():
+		return MissingSeccomp
+	case tier == Bubblewrap && s.findBwrap() == "":
+		return MissingBwrap
+	case tier == Landlock && landlockVersion() < landlockNeeded:
+		return MissingLandlock
+	case tier == Landlock && os.Geteuid() == 0 && !namespaces():
+		return MissingNamespaces
+	default:
+		return ""
+	}
+}
+
+// try sets a tier up and attacks it from inside.
+func (s *Sandbox) try(ctx context.Context, tier Tier) Check {
+	check := Check{Tier: tier, Missing: s.missing(tier)}
+	if check.Missing != "" {
+		return check
+	}
+	check.Probes, check.Err = s.probe(ctx, tier)
+	if check.Err != nil && tier == Bubblewrap && !namespaces() {
+		check.Missing = MissingNamespaces
+	}
+	return check
+}
+
+// probe makes what the probes attack, runs them, and looks from outside at what they did.
+func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	base, err := os.MkdirTemp("", "regie-probe-")
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "no temporary directory can be made for the probes: %v", err)
+	}
+	defer removeAll(base)
+	if base, err = filepath.EvalSymlinks(base); err != nil {
+		return nil, err
+	}
+	t, err := prepareTargets(base)
+	if t != nil {
+		defer t.stop()
+	}
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeToolError, "the probes cannot be prepared: %v", err)
+	}
+	t.Offline = !s.config.Network
+	told, err := json.Marshal(t.targets)
+	if err != nil {
+		return nil, err
+	}
+	inner := New(s.config)
+	inner.config.Hidden = append([]string{t.Data}, s.config.Hidden...)
+	inner.config.Environ = append([]string{"REGIE_PROBE_TOKEN=" + canary, "LANG=C-" + canary + "://user:" + canary + "@host"}, s.config.Environ...)
+	said := NewExcerpt(1 << 20)
+	result, err := inner.Run(ctx, Command{
+		Argv: []string{probeName}, Root: t.Root, Dir: t.Root, Tier: tier, Timeout: tryTime, Output: func(p []byte) { _, _ = said.Write(p) }, probe: string(told),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var probes []Probe
+	if json.Unmarshal(said.Head(), &probes) != nil || len(probes) != len(attacks) {
+		return nil, regie.Errorf(regie.CodeNoSandbox, "the probes could not be run (exit code %d): %s", result.Exit, strings.TrimSpace(string(said.Head()[:min(len(said.Head()), 300)])))
+	}
+	return lookAfter(t, probes), nil
+}
+
+// prepared are targets as they lie ready.
+type prepared struct {
+	*targets
+	received func() bool // whether a datagram has come
+	stop     func()
+}
+
+// prepareTargets makes what is attacked.
+func prepareTargets(base string) (*prepared, error) {
+	t := &targets{
+		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"), Data: filepath.Join(base, "workspace", "data"), Canary: canary,
+	}
+	for _, dir := range []string{".git/hooks", ".regie", "sub", "data"} {
+		if err := os.MkdirAll(filepath.Join(t.Root, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	err := os.Mkdir(t.Outside, 0o700)
+	for _, path := range []string{filepath.Join(t.Root, ".git/config"), filepath.Join(t.Data, "secret"), filepath.Join(t.Outside, "secret")} {
+		err = errors.Join(err, os.WriteFile(path, []byte("kept\n"), 0o600))
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Unix, t.Abstract = filepath.Join(t.Outside, "socket"), "regie-probe-"+filepath.Base(base)
+	var open []func()
+	stop := func() {
+		for _, f := range open {
+			f()
+		}
+	}
+	listen := func(network, address string) net.Listener {
+		l, failed := net.Listen(network, address) //nolint:noctx // on this machine
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return nil
+		}
+		open = append(open, func() { _ = l.Close() })
+		return l
+	}
+	listen("unix", t.Unix)
+	listen("unix", "@"+t.Abstract)
+	if l := listen("tcp", "127.0.0.1:0"); l != nil {
+		t.TCP = l.Addr().String()
+	}
+	c, failed := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // on this machine
+	if failed == nil {
+		open = append(open, func() { _ = c.Close() })
+		t.UDP = c.LocalAddr().String()
+	}
+	err = errors.Join(err, failed)
+	t.Victim = os.Getpid()
+	t.Processes, _ = os.Readlink("/proc/self/ns/pid") // where it cannot be read it is no other one
+	received := func() bool {
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // what was sent on this machine has arrived
+		_, _, failed := c.ReadFrom(make([]byte, 16))
+		return failed == nil
+	}
+	return &prepared{t, received, stop}, err
+}
+
+// lookAfter compares what was attacked with what it was: a probe may be wrong about itself.
+func lookAfter(t *prepared, probes []Probe) []Probe {
+	broken := func(name, detail string) {
+		for i := range probes {
+			if probes[i].Name == name {
+				probes[i].Held, probes[i].Detail = false, detail
+			}
+		}
+	}
+	untouched := func(name, path, want string) {
+		data, err := os.ReadFile(path)
+		if (err == nil) != (want != "") || string(data) != want {
+			broken(name, filepath.Base(path)+" is not what it was")
+		}
+	}
+	if t.Offline && t.received() {
+		broken("datagrams", "a datagram came through")
+	}
+	untouched("write-outside", filepath.Join(t.Outside, "written"), "")
+	untouched("write-git-hook", filepath.Join(t.Root, ".git/hooks/pre-commit"), "")
+	untouched("write-git-config", filepath.Join(t.Root, ".git/config"), "kept\n")
+	untouched("write-regie", filepath.Join(t.Root, ".regie/regie.yaml"), "")
+	untouched("read-outside", filepath.Join(t.Outside, "secret"), "kept\n")
+	return probes
+}

@@ -1,0 +1,164 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/sandbox"
+)
+
+const (
+	excerpt   = 12 << 10  // bytes of the beginning of an output that a model reads, and as many of its end
+	maxBrief  = 1200      // bytes of the end of an output, in a sentence
+	maxShown  = 256 << 10 // bytes of an output that are shown while it comes
+	maxStrays = 10        // of a hundred bytes: more that are no text, and it is no text
+)
+
+// output renders what a command put out: text without what acts on a terminal, and of a long one what was left out.
+func output(said *sandbox.Excerpt) string {
+	head, tail := said.Head(), said.Tail()
+	switch {
+	case said.Total() == 0:
+		return "no output\n"
+	case binary(head) || binary(tail):
+		return fmt.Sprintf("output: %d bytes that are not text, not shown\n", said.Total())
+	case said.Omitted() == 0:
+		return "output:\n" + ended(text(append(bytes.Clone(head), tail...)))
+	}
+	return fmt.Sprintf("output, %d bytes:\n%s\n[… %d bytes left out …]\n%s", said.Total(), text(head), said.Omitted(), ended(text(tail)))
+}
+
+// brief is the end of an output for a sentence.
+func brief(said *sandbox.Excerpt) string {
+	end := append(bytes.Clone(said.Head()), said.Tail()...)
+	switch {
+	case len(end) == 0:
+		return "It had put nothing out."
+	case binary(end):
+		return "It had put out what is not text."
+	}
+	if len(end) > maxBrief {
+		end = end[len(end)-maxBrief:]
+	}
+	return "The end of its output:\n" + text(end)
+}
+
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// text is what of some bytes can be read: whole characters, without those that act.
+func text(data []byte) string {
+	for cut := 0; cut < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); cut++ {
+		data = data[1:]
+	}
+	for back := 1; back < utf8.UTFMax && back <= len(data); back++ { // a character that was cut through
+		if last := data[len(data)-back:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				data = data[:len(data)-back]
+			}
+			break
+		}
+	}
+	return plain.Strip(escapes(strings.ReplaceAll(string(data), "\r\n", "\n")))
+}
+
+// escapes takes the terminal's control sequences out whole, which without their first character would be noise.
+func escapes(s string) string {
+	if strings.IndexByte(s, 0x1b) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "\x1b")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		s = rest
+		switch {
+		case strings.HasPrefix(s, "["): // up to its letter
+			end := 1
+			for end < len(s) && s[end] >= 0x20 && s[end] < 0x40 {
+				end++
+			}
+			s = s[min(end+1, len(s)):]
+		case strings.HasPrefix(s, "]"): // up to a bell or ESC \
+			if end := strings.IndexAny(s, "\a\x1b\n"); end >= 0 {
+				s = strings.TrimPrefix(s[end:], "\a")
+			}
+		case s != "" && s[0] != '\n' && s[0] < utf8.RuneSelf:
+			s = s[1:]
+		}
+	}
+}
+
+// binary reports whether bytes are no text: by a NUL, or by many that are no characters.
+func binary(data []byte) bool {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return true
+	}
+	strays := 0
+	for rest := data; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			strays++
+		}
+		rest = rest[size:]
+	}
+	return strays > 3 && strays*100 > len(data)*maxStrays
+}
+
+// shown tells an output to whoever watches, as it comes.
+type shown struct {
+	tell func(string)
+	held []byte // of a character that has not come whole
+	sent int
+}
+
+func (s *shown) write(p []byte) {
+	if s.tell == nil || s.sent > maxShown {
+		return
+	}
+	data := append(s.held, p...)
+	whole := len(data)
+	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
+		if last := data[len(data)-back:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				whole -= back
+			}
+			break
+		}
+	}
+	s.held = bytes.Clone(data[whole:])
+	s.send(data[:whole])
+}
+
+func (s *shown) send(data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if s.sent += len(data); s.sent > maxShown {
+		s.tell("\n[…]\n")
+		return
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		s.sent = maxShown + 1
+		s.tell("[…]\n")
+		return
+	}
+	s.tell(strings.ToValidUTF8(string(data), "\uFFFD"))
+}
+
+// end tells what was held back.
+func (s *shown) end() {
+	if s.tell != nil && s.sent <= maxShown {
+		s.send(s.held)
+	}
+}

@@ -1,0 +1,99 @@
+package shell
+
+import (
+	"context"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// preview shows a command and, plainly, what it runs under (spec 8.2). A command that is not literal, or that nothing confines, is allowed once.
+func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (regie.Preview, error) {
+	if strings.TrimSpace(a.Command) == "" {
+		return regie.Preview{}, tool.Advice{Err: regie.Errorf(regie.CodeBadArguments, "the command is empty"), Param: "command"}
+	}
+	if strings.IndexByte(a.Command, 0) >= 0 {
+		return regie.Preview{}, tool.Advice{Err: regie.Errorf(regie.CodeBadArguments, "the command holds a NUL character"), Param: "command"}
+	}
+	found, err := k.confined(ctx, inv)
+	if err != nil {
+		return regie.Preview{}, err
+	}
+	dir, err := place(inv, a)
+	if err != nil {
+		return regie.Preview{}, err
+	}
+	argv, isLiteral := literal(a.Command)
+	p := regie.Preview{
+		Sentence:      k.sentence(found, a.Command, dir),
+		Diff:          "$ " + a.Command + "\n",
+		Preconditions: []regie.Precondition{{Kind: regie.PreconditionSandbox, Name: k.label(found)}},
+		Once:          found.Tier == sandbox.None,
+	}
+	switch {
+	case found.Why != nil:
+		p.Warnings = append(p.Warnings, regie.Say("nothing confines it: %s", found.Why.Error()))
+	case found.Tier == sandbox.None:
+		p.Warnings = append(p.Warnings, regie.Say("nothing confines it: it can read, change and send whatever you can; regie doctor says what is missing"))
+	case k.sandbox.Network():
+		p.Warnings = append(p.Warnings, regie.Say("it can reach the network, and send out what it can read"))
+	}
+	if !isLiteral {
+		p.Once = true
+		p.Warnings = append(p.Warnings, regie.Say("a shell runs it: no answer for longer can cover it"))
+	} else if found.Tier != sandbox.None {
+		command := regie.Command{Argv: argv, Dir: dir}
+		p.Scopes = []regie.Scope{{
+			Field: regie.FieldCommand, Kind: regie.ScopeArgv, Value: command.String(), Sentence: regie.Say("the command %s in %s, with any timeout", quoted(argv), directory(dir)),
+		}}
+	}
+	return p, nil
+}
+
+// sentence says what is run and what confines it.
+func (k *toolkit) sentence(found sandbox.Found, command, dir string) regie.Sentence {
+	command, dir = short(command), directory(dir)
+	switch {
+	case found.Tier == sandbox.None:
+		return regie.Say("run %s in %s, WITHOUT a sandbox", command, dir)
+	case k.sandbox.Network() && found.Tier == sandbox.Bubblewrap:
+		return regie.Say("run %s in %s, confined by bubblewrap, with the network", command, dir)
+	case k.sandbox.Network():
+		return regie.Say("run %s in %s, confined by Landlock, with the network", command, dir)
+	case found.Tier == sandbox.Bubblewrap:
+		return regie.Say("run %s in %s, confined by bubblewrap, without network", command, dir)
+	default:
+		return regie.Say("run %s in %s, confined by Landlock, without network", command, dir)
+	}
+}
+
+// maxShort bounds a command in a sentence, in bytes: the whole stands below it.
+const maxShort = 300
+
+func short(command string) string {
+	if len(command) <= maxShort {
+		return command
+	}
+	return strings.ToValidUTF8(command[:maxShort], "") + "…"
+}
+
+// directory is a directory of the workspace in words.
+func directory(dir string) string {
+	if dir == "." {
+		return "./"
+	}
+	return dir + "/"
+}
+
+// quoted writes a literal command so that each argument can be told from the next.
+func quoted(argv []string) string {
+	out := make([]string, len(argv))
+	for i, arg := range argv {
+		if out[i] = arg; arg == "" || strings.Trim(arg, bare) != "" {
+			out[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,276 @@
+// Package shell is the toolkit that runs commands (spec 8.2): shell.shell_exec, confined as package sandbox can on this machine. A command
+// that is literal runs without a shell, and only such a one can be allowed by a rule; anything else asks, each time.
+//
+// The toolkit starts no goroutine. What a call runs has ended, with everything that it started, before the call returns.
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// Name is the tool's canonical name.
+const Name = "shell.shell_exec"
+
+const (
+	defaultTimeout = 30 * time.Second // spec 4.3
+	// ending is what comes to a command's own time: to find the sandbox, and to end what the command has started.
+	ending = 30 * time.Second
+)
+
+// MaxTimeout bounds what a call may take where the settings say nothing.
+const MaxTimeout = 10 * time.Minute
+
+// Config sets up the toolkit. Sandbox is required.
+type Config struct {
+	Sandbox *sandbox.Sandbox
+	// MaxTimeout bounds the timeout that a call may ask for; zero means MaxTimeout.
+	MaxTimeout time.Duration
+}
+
+type toolkit struct {
+	sandbox *sandbox.Sandbox
+	most    time.Duration
+}
+
+type args struct {
+	Command string `json:"command" jsonschema:"the command line, for a POSIX shell or bash"`
+	Cwd     string `json:"cwd,omitempty" jsonschema:"the directory to run it in, relative to the workspace; the workspace itself where it is left out"`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds after which it is ended, with everything that it has started; 30 where it is left out"`
+}
+
+// Tools returns shell.shell_exec (spec 8.2).
+func Tools(c Config) ([]tool.Tool, error) {
+	k := &toolkit{sandbox: c.Sandbox, most: c.MaxTimeout}
+	if k.most <= 0 {
+		k.most = MaxTimeout
+	}
+	t, err := tool.New(regie.ToolDefinition{
+		Name: Name, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
+		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; one plain command without pipes, " +
+			"redirections, variables or wildcards can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
+			"and mostly has no network. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end. " +
+			"Use the files tools to read and change files.",
+	}, tool.Handler[args]{
+		Run: k.run, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk, Command: k.command,
+		Schema: func(s *jsonschema.Schema) {
+			least, most := 1.0, k.most.Seconds()
+			s.Properties["timeout"].Minimum, s.Properties["timeout"].Maximum = &least, &most
+			s.Properties["timeout"].Default = json.RawMessage(strconv.Itoa(int(defaultTimeout.Seconds())))
+			length := maxCommand
+			s.Properties["command"].MaxLength = &length
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []tool.Tool{t}, nil
+}
+
+// intent is what is stored with STARTED: under what the command was started.
+type intent struct {
+	Sandbox string   `json:"sandbox"`        // as in the precondition
+	Argv    []string `json:"argv,omitempty"` // of a literal command
+	Dir     string   `json:"cwd"`
+}
+
+// place is a command's directory, in the workspace without links.
+func place(inv *tool.Invocation, a args) (dir string, err error) {
+	if inv.Workspace.Root == "" {
+		return "", regie.Errorf(regie.CodeNotFound, "this workspace has no directory")
+	}
+	root, err := workspace.Open(inv.Workspace.Root)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if a.Cwd == "" || a.Cwd == "." {
+		return ".", nil
+	}
+	at, err := root.Place(a.Cwd)
+	if err != nil {
+		return "", tool.Advice{Err: err, Param: "cwd"}
+	}
+	info, err := os.Stat(filepath.Join(inv.Workspace.Root, filepath.FromSlash(at.Path)))
+	switch {
+	case err != nil:
+		return "", tool.Advice{Err: regie.Errorf(regie.CodeFileNotFound, "the directory %s does not exist", at.Path), Param: "cwd"}
+	case !info.IsDir():
+		return "", tool.Advice{Err: regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", at.Path), Param: "cwd"}
+	}
+	return path.Clean(at.Path), nil
+}
+
+// command is the literal command of a call, which rules are compared with. Where the directory cannot be told there is none. A path that leads
+// through a link is not the one that was written.
+func (k *toolkit) command(inv *tool.Invocation, a args) (regie.Command, bool) {
+	argv, ok := literal(a.Command)
+	if !ok {
+		return regie.Command{}, false
+	}
+	dir, err := place(inv, a)
+	if err != nil {
+		return regie.Command{}, false
+	}
+	return regie.Command{Argv: argv, Dir: dir}, true
+}
+
+// label is what a command runs under, as a precondition names it.
+func (k *toolkit) label(found sandbox.Found) string {
+	if k.sandbox.Network() && found.Tier != sandbox.None {
+		return string(found.Tier) + "+network"
+	}
+	return string(found.Tier)
+}
+
+// confined finds out what a call would run under, and refuses what must not run at all: where a sandbox that the settings ask for does not work,
+// and unconfined where nobody watches.
+func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.Found, error) {
+	found := k.sandbox.For(ctx, inv.Workspace.Root)
+	switch {
+	case ctx.Err() != nil:
+		return found, ctx.Err()
+	case found.Err != nil:
+		return found, found.Err
+	case found.Tier == sandbox.None && inv.Unattended:
+		return found, regie.Errorf(regie.CodeNoSandbox, "commands are not run unattended without a sandbox, and none works here: regie doctor says what is missing")
+	default:
+		return found, nil
+	}
+}
+
+// mustAsk says why a person decides each time, whatever the rules allow: nothing confines the command.
+func (k *toolkit) mustAsk(ctx context.Context, inv *tool.Invocation, _ args) []regie.Sentence {
+	if found, err := k.confined(ctx, inv); err == nil && found.Tier == sandbox.None {
+		return []regie.Sentence{regie.Say("commands are not confined here: a person decides each time")}
+	}
+	return nil
+}
+
+// check compares what the command would run under now with what the person was shown.
+func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, _ args, preconditions []regie.Precondition) error {
+	found, err := k.confined(ctx, inv)
+	if err != nil {
+		return err
+	}
+	for _, p := range preconditions {
+		if p.Kind == regie.PreconditionSandbox && p.Name != k.label(found) {
+			return regie.Errorf(regie.CodeStalePreview, "the command would run under other conditions than were shown (%s, not %s): it has to be approved anew", k.label(found), p.Name)
+		}
+	}
+	return nil
+}
+
+// prepare settles what the command runs under. Unconfined it runs only with a person's word for this very call, whoever judged it.
+func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (json.RawMessage, error) {
+	if err := k.check(ctx, inv, a, inv.Preconditions); err != nil {
+		return nil, err
+	}
+	found, err := k.confined(ctx, inv)
+	if err != nil {
+		return nil, err
+	}
+	shown := slices.ContainsFunc(inv.Preconditions, func(p regie.Precondition) bool { return p.Kind == regie.PreconditionSandbox })
+	if found.Tier == sandbox.None && !shown {
+		return nil, regie.Errorf(regie.CodeNoSandbox, "nothing confines commands here, and nobody has allowed this very one")
+	}
+	dir, err := place(inv, a)
+	if err != nil {
+		return nil, err
+	}
+	argv, _ := literal(a.Command)
+	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir})
+}
+
+// run runs the command. It fails with NotDone only where the command was never started; where its time is over, or it is stopped, what it
+// did until then stays, and nobody knows what that is (decision 5).
+func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.Result, error) {
+	var intended intent
+	if err := json.Unmarshal(inv.Intent, &intended); err != nil {
+		return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeInternal, "the call was not prepared: %v", err)}
+	}
+	found, err := k.confined(ctx, inv)
+	if err == nil && k.label(found) != intended.Sandbox {
+		err = regie.Errorf(regie.CodeNoSandbox, "the sandbox is not the one that the command was prepared for: nothing was run")
+	}
+	dir, placed := place(inv, a)
+	if err == nil {
+		err = placed
+	}
+	if err != nil {
+		return tool.Result{}, tool.NotDone{Err: err}
+	}
+	argv, ok := literal(a.Command)
+	if !ok {
+		argv = append(shellArgv(), a.Command)
+	}
+	timeout := min(time.Duration(a.Timeout)*time.Second, k.most)
+	if timeout <= 0 {
+		timeout = min(defaultTimeout, k.most)
+	}
+	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}
+	result, err := k.sandbox.Run(ctx, sandbox.Command{
+		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)), Tier: found.Tier, Timeout: timeout,
+		Output: func(p []byte) {
+			_, _ = said.Write(p)
+			show.write(p)
+		},
+	})
+	show.end()
+	switch {
+	case err != nil && regie.CodeOf(err) != regie.CodeToolError:
+		return tool.Result{}, tool.NotDone{Err: err}
+	case err != nil:
+		return tool.Result{}, err
+	case result.TimedOut:
+		return tool.Result{}, regie.Errorf(regie.CodeTimeout,
+			"the command was ended after %s, with everything that it had started; what it did until then stays. %s", timeout, brief(said))
+	case result.Stopped:
+		return tool.Result{}, regie.Errorf(regie.CodeStopRequested,
+			"it was stopped: the command was ended, with everything that it had started; what it did until then stays. %s", brief(said))
+	}
+	return tool.Result{Content: report(result, said), Rest: "run it again with its output in a file of the workspace, and read that"}, nil
+}
+
+// shellArgv is the shell that runs what is not literal; the command is its last argument. Models write for bash, and a shell without its
+// extensions would read some of that in another way.
+func shellArgv() []string {
+	for _, bash := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(bash); err == nil {
+			return []string{bash, "--noprofile", "--norc", "-c"}
+		}
+	}
+	return []string{"/bin/sh", "-c"}
+}
+
+// report is what a model reads of a command that has ended.
+func report(r sandbox.Result, said *sandbox.Excerpt) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit code: %d\n", r.Exit)
+	if r.Signal != "" {
+		fmt.Fprintf(&b, "ended by the signal %s\n", r.Signal)
+	}
+	if r.Left > 0 {
+		fmt.Fprintf(&b, "processes that it had left running, and that were ended: %d\n", r.Left)
+	}
+	for _, m := range r.Removed {
+		fmt.Fprintf(&b, "a command may not make %s in the workspace: it was moved to %s\n", m.From, m.To)
+	}
+	b.WriteString(output(said))
+	return b.String()
+}
