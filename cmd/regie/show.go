@@ -166,7 +166,9 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 		if e.Reply == nil {
 			continue
 		}
-		attempts++
+		if ai := e.Reply.AI; ai == nil || ai.Cached.IsZero() { // else no model was asked
+			attempts++
+		}
 		usage, model = add(usage, e.Usage), model+e.ModelUS
 		for i := range e.Calls {
 			states[e.Calls[i].State]++

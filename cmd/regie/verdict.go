@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
@@ -58,8 +59,9 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			Waiting []awaited      `json:"waiting,omitempty"`
 			Answer  string         `json:"answer"`
 			Spent   regie.Spending `json:"spent"`
+			Cached  time.Time      `json:"cached,omitzero"` // when the model gave the answer, of one from the response cache
 			Exit    int            `json:"exit_code"`
-		}{"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view), view.Spent, code})
+		}{"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view), view.Spent, cachedAt(view), code})
 		if err != nil {
 			return nil, err
 		}
@@ -245,6 +247,14 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 		}
 	}
 	return last
+}
+
+// cachedAt is when the model gave the last reply, where that came from the response cache.
+func cachedAt(view store.RoundView) time.Time {
+	if last := lastReply(view); last != nil {
+		return last.Reply.AI.Cached
+	}
+	return time.Time{}
 }
 
 // unreadable returns what the model wrote where its last reply is none in its dialect and the run ended with that.
