@@ -79,7 +79,7 @@ var attacks = []attack{
 		}
 		return nil
 	}},
-	{"clone3", func(*targets) error { return errnoOf(unix.Syscall(unix.SYS_CLONE3, 0, 0, 0)) }},
+	{"clone3", func(*targets) error { return refusedBy(unix.SYS_CLONE3) }},
 	{"setns", func(*targets) error { return joinNamespace() }},
 	{"be-root", func(*targets) error { return beRoot() }},
 	{"capabilities", func(*targets) error { return capabilities() }},

@@ -242,7 +242,7 @@ func readReport(from io.Reader) (out ended) {
 
 // read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say why.
 func (r *running) read(from *os.File, said *beginning) {
-	buffer := make([]byte, 32<<10)
+	buffer := make([]byte, 128<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
@@ -310,6 +310,9 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 			_ = f.Close()
 		}
 		return nil, nil, err
+	}
+	if raw, err := ours.output.SyscallConn(); err == nil { // a larger pipe has fewer turns for much output; a smaller one does
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
 	}
 	r.cmd.Stdout, r.cmd.Stderr = outputEnd, outputEnd
 	r.cmd.ExtraFiles = []*os.File{jobEnd, reportEnd}
