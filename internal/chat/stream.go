@@ -327,20 +327,28 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	}
 	switch n.Kind {
 	case regie.NoticeNetworkDown:
+		if len(n.Said) > 0 {
+			return plain.Strip(said(t, n.Said))
+		}
 		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, n.Text))
 	case regie.NoticeNetworkGiveUp:
 		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, n.Text))
 	case regie.NoticeBudget:
-		said := make([]string, len(n.Said))
-		for i, sentence := range n.Said {
-			said[i] = t.Sentence(sentence)
-		}
-		return plain.Strip(strings.Join(said, " "))
+		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
 		return plain.Strip(t.T("the unattended run has failed: %s", n.Text))
 	default:
 		return ""
 	}
+}
+
+// said are sentences in the language of the surface.
+func said(t *text.Printer, sentences []regie.Sentence) string {
+	out := make([]string, len(sentences))
+	for i, sentence := range sentences {
+		out[i] = t.Sentence(sentence)
+	}
+	return strings.Join(out, " ")
 }
 
 // patience is how long a chat says nothing of a model that is asked again (decision 53).

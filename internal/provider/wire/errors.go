@@ -254,14 +254,20 @@ func text(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// maxWish is the longest time to wait that a vendor is believed: one beyond it is a slip, and is asked again after a day.
+const maxWish = 24 * time.Hour
+
+// Wish is a vendor's wish to be asked again after a time, held to a day; less than nothing is no wish.
+func Wish(d time.Duration) time.Duration { return min(max(0, d), maxWish) }
+
 // RetryAfter reads the vendor's wish: seconds, or an HTTP date; 0 if there is none.
 func RetryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 86400 {
-		return time.Duration(seconds * float64(time.Second))
+	if seconds, err := strconv.ParseFloat(value, 64); seconds > 0 && (err == nil || errors.Is(err, strconv.ErrRange)) {
+		return Wish(time.Duration(min(seconds, maxWish.Seconds()) * float64(time.Second)))
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
+		return Wish(time.Until(at))
 	}
 	return 0
 }
