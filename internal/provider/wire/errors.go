@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -49,22 +50,28 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 		}
 	case !begun && offline(err):
 		message := "the model's server " + s.cfg.Address + " cannot be reached: " + reason(err)
-		if s.local {
+		switch {
+		case s.local && errors.Is(err, syscall.ECONNREFUSED): // what else goes wrong there is no reason to start it
 			message = "nothing answers at " + s.cfg.Address + ": " + s.cfg.NotRunning
-		} else if errors.As(err, &slow) && slow.Timeout() {
+		case errors.As(err, &slow) && slow.Timeout():
 			message = "the model's server " + s.cfg.Address + " cannot be reached: it does not answer"
+		case strings.Contains(err.Error(), plainHTTP):
+			message = "the model's server " + s.cfg.Address + " cannot be reached: it speaks http and not https; write its address with http://"
 		}
 		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
 	}
 	return &provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Message: "the connection to the model broke: " + reason(err), Err: err}
 }
 
+// plainHTTP is how the standard library says that a server began to speak http where it should have begun TLS.
+const plainHTTP = "server gave HTTP response to HTTPS client"
+
 // offline reports whether the request was certainly not sent (decision 42).
 func offline(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || strings.Contains(err.Error(), "TLS handshake") ||
-		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ")
+		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), plainHTTP)
 }
 
 // reason drops the method and address that net/http puts before its errors.
