@@ -98,9 +98,10 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	case tooLong(status, kind, said):
 		e.Code, hint = regie.CodeContextTooLarge, ": the prompt is larger than the model's window"
 	case status >= 300 && status < 400:
-		e.Code, hint = regie.CodeProviderRejected, ": it redirects, which is not followed; check the address"
+		e.Code, e.Misplaced, hint = regie.CodeProviderRejected, true, ": it redirects, which is not followed; check the address"
 	default:
 		e.Code = regie.CodeProviderRejected
+		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone
 		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
 			hint = s.elsewhere()
 		}
@@ -162,7 +163,7 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	if said != "" {
 		message += ": " + Clip(said, 120)
 	}
-	return &provider.Error{Code: regie.CodeProviderRejected, Message: message}
+	return &provider.Error{Code: regie.CodeProviderRejected, Misplaced: true, Message: message}
 }
 
 // tooLong reports whether a request was refused because the model's window does not hold it: vendors and local servers have no common word
