@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -358,6 +359,7 @@ const patience = 5 * time.Second
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	var body struct {
 		Code   regie.Code `json:"code"`
+		Status int        `json:"status"`
 		WaitMS int64      `json:"wait_ms"`
 	}
 	if json.Unmarshal(event.Body, &body) != nil || body.Code == "" { // erased
@@ -367,7 +369,7 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	why := string(body.Code)
 	switch body.Code {
 	case regie.CodeProviderBusy:
-		why = t.T("its server is overloaded")
+		why = busy(t, body.Status)
 	case regie.CodeTruncatedStream:
 		why = t.T("its answer ended in the middle")
 	case regie.CodeProviderBroken:
@@ -383,6 +385,20 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why), true
 	}
 	return t.T("the model is asked again: %s", why), false
+}
+
+// busy says why a server that may answer later does not now, by its status.
+func busy(t *text.Printer, status int) string {
+	switch {
+	case status == http.StatusServiceUnavailable, status == 529: // which is Anthropic's
+		return t.T("its server is overloaded")
+	case status == http.StatusTooManyRequests:
+		return t.T("its server takes no more requests for now")
+	case status == 0: // in the stream, or by a vendor's own word
+		return t.T("its server reported an error")
+	default:
+		return t.T("its server answered %d", status)
+	}
 }
 
 // FallbackLine says which provider goes on, and why (spec 3.6).

@@ -201,7 +201,7 @@ func (r *run) attempt(code regie.Code, message string) regie.Attempt {
 
 func (r *run) failedAttempt(failed *provider.Error, took time.Duration) regie.Attempt {
 	a := r.attempt(failed.Code, failed.Message)
-	a.Partial, a.Usage, a.ModelUS, a.Money = failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
+	a.Status, a.Partial, a.Usage, a.ModelUS, a.Money = failed.Status, failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
 	return a
 }
 

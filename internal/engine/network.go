@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -57,12 +58,25 @@ func moment(wait time.Duration) string {
 	return at.Format("2006-01-02 15:04 MST")
 }
 
-// advised is why nobody answers, in their own words, and until when they want not to be asked.
+// advised is why nobody answers, in their own words, and what a person can do: not before the moment that the server wishes, if it does.
 func (r *run) advised(failed *provider.Error, why string) regie.Sentence {
 	if _, wish := r.until(failed); wish > 0 {
 		return regie.Say("%s. Its server asks to wait until %s: try again then, or use another model.", strings.TrimSuffix(why, "."), moment(wish))
 	}
-	return regie.Verbatim(why)
+	if failed.Code != regie.CodeProviderBusy || !failed.Retryable {
+		return regie.Verbatim(why)
+	}
+	why = strings.TrimSuffix(why, ".")
+	switch {
+	case len(r.failures) > 1: // all of them were asked
+		return regie.Say("%s. Try again in a while.", why)
+	case failed.Status == http.StatusTooManyRequests:
+		return regie.Say("%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
+	case failed.Status >= http.StatusInternalServerError && failed.Status != http.StatusServiceUnavailable && failed.Status != 529:
+		return regie.Say("%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
+	default:
+		return regie.Say("%s. Try again in a while, or use another model.", why)
+	}
 }
 
 // waitNetwork has the round wait until the model may answer again, without a holder (decisions 25 and 42): every 30 s at first, later

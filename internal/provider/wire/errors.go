@@ -135,7 +135,20 @@ func (s *Server) InBand(data []byte) *provider.Error {
 		e.Code, e.Retryable = regie.CodeContextTooLarge, false
 	}
 	s.judge(e, kind, said, data)
+	if e.Code == regie.CodeProviderBusy && e.Status == 0 && overloaded(kind) { // after those who take a status for the answer's own
+		e.Status = http.StatusServiceUnavailable
+	}
 	return e
+}
+
+// overloaded reports whether a vendor's kind of error says that its server has too much to do.
+func overloaded(kind string) bool {
+	switch kind {
+	case "overloaded_error", "server_is_overloaded", "UNAVAILABLE", "503", "529":
+		return true
+	default:
+		return false
+	}
 }
 
 // elsewhere is what to look at where a server knows no such thing: the address, where it lacks the path of the example, else the model.
