@@ -261,6 +261,7 @@ type Attempt struct {
 	Request  Hash      `json:"request,omitzero"`
 	Head     Hash      `json:"head,omitzero"`
 	Code     Code      `json:"code"`
+	Status   int       `json:"status,omitempty"` // of HTTP, or what an error in a stream stands for; told when it happens, not stored; 0 = none
 	Error    string    `json:"error"`
 	Partial  string    `json:"partial,omitempty"` // text that had arrived
 	Usage    Usage     `json:"usage"`

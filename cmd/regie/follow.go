@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -29,6 +30,7 @@ type follower struct {
 	paused, waits, ended bool
 	timedOut             bool
 	away                 bool   // the model could not be reached, and the person knows
+	why                  string // it could not be reached, in words
 	said                 string // by a reply that may be the answer
 	noted                bool   // a line was written since this was last unset
 	// forTool says that what is waited for without a person is a tool's server; parked, that the run is left waiting for it, because it
@@ -350,13 +352,18 @@ func (w *follower) item(item dispatch.Item) error {
 			w.parked = !w.network
 		case !w.away: // it goes on by itself
 			w.away = true
-			w.note("  " + w.text.T("the model cannot be reached; waiting for it"))
+			if w.why == "" { // it began before anybody watched
+				w.note("  " + w.text.T("the model cannot be reached; waiting for it"))
+			} else {
+				w.note("  " + w.text.T("the model does not answer (%s); waiting for it", w.why))
+			}
 		}
 	case regie.EventFallback:
 		w.note("  " + chat.FallbackLine(w.text, event))
 	case regie.EventNotice:
 		if line := chat.NoticeLine(w.text, event); line != "" {
 			w.note("  " + line)
+			w.away = w.away || w.why != "" && strings.Contains(line, plain.Strip(w.why))
 		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
 		w.progress(event)
@@ -403,6 +410,8 @@ func (w *follower) progress(event *regie.Event) {
 		}
 		if notice, ok := m.ToolNotice(); ok {
 			w.forTool = !notice.CallID.IsZero()
+		} else if m.System != nil && m.System.Type == regie.SystemNetworkError {
+			w.why = chat.Told(w.text, m.System)
 		}
 		w.away = w.away && m.AI == nil
 		if line := chat.CachedLine(w.text, &m, time.Now()); line != "" {

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,9 +153,20 @@ func TestFallbackWhen(t *testing.T) {
 	}{
 		"no key":        {refusesWith(401, "no key"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
 		"no credit":     {refusesWith(402, "pay"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
-		"a bad request": {refusesWith(400, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
-		"two of three":  {refusesWith(503, "busy"), refusesWith(404, "no such model"), says("hi"), [3]int{3, 1, 1}, "three", nil},
-		"none":          {refusesWith(503, "busy"), refusesWith(401, "no key"), refusesWith(500, "broken"), [3]int{3, 1, 3}, "", []string{"one: ", "busy", "two: ", "no key", "three: ", "broken"}},
+		"no such model": {refusesWith(404, "no such model"), says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<html>sign in</html>"))
+		}, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"too large": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 9<<20)+"\n\n")
+		}, says("hi"), nil, [3]int{1, 1, 0}, "two", nil},
+		"an unprocessable request": {refusesWith(422, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
+		"a bad request":            {refusesWith(400, "what?"), says("hi"), nil, [3]int{1, 0, 0}, "", []string{"what?"}},
+		"two of three":             {refusesWith(503, "busy"), refusesWith(404, "no such model"), says("hi"), [3]int{3, 1, 1}, "three", nil},
+		"none":                     {refusesWith(503, "busy"), refusesWith(401, "no key"), refusesWith(500, "broken"), [3]int{3, 1, 3}, "", []string{"one: ", "busy", "two: ", "no key", "three: ", "broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			models := make([]*model, 3)

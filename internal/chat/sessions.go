@@ -169,11 +169,7 @@ func Told(t *text.Printer, m *regie.SystemContent) string {
 	if len(m.Said) == 0 {
 		return m.Summary
 	}
-	said := make([]string, len(m.Said))
-	for i, sentence := range m.Said {
-		said[i] = t.Sentence(sentence)
-	}
-	return strings.Join(said, " ")
+	return said(t, m.Said)
 }
 
 // Said is what a message says to a person.

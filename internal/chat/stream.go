@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -334,20 +335,28 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	}
 	switch n.Kind {
 	case regie.NoticeNetworkDown:
+		if len(n.Said) > 0 {
+			return plain.Strip(said(t, n.Said))
+		}
 		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, n.Text))
 	case regie.NoticeNetworkGiveUp:
 		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, n.Text))
 	case regie.NoticeBudget:
-		said := make([]string, len(n.Said))
-		for i, sentence := range n.Said {
-			said[i] = t.Sentence(sentence)
-		}
-		return plain.Strip(strings.Join(said, " "))
+		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
 		return plain.Strip(t.T("the unattended run has failed: %s", n.Text))
 	default:
 		return ""
 	}
+}
+
+// said are sentences in the language of the surface.
+func said(t *text.Printer, sentences []regie.Sentence) string {
+	out := make([]string, len(sentences))
+	for i, sentence := range sentences {
+		out[i] = t.Sentence(sentence)
+	}
+	return strings.Join(out, " ")
 }
 
 // patience is how long a chat says nothing of a model that is asked again (decision 53).
@@ -357,6 +366,7 @@ const patience = 5 * time.Second
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	var body struct {
 		Code   regie.Code `json:"code"`
+		Status int        `json:"status"`
 		WaitMS int64      `json:"wait_ms"`
 	}
 	if json.Unmarshal(event.Body, &body) != nil || body.Code == "" { // erased
@@ -366,7 +376,7 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	why := string(body.Code)
 	switch body.Code {
 	case regie.CodeProviderBusy:
-		why = t.T("its server is overloaded")
+		why = busy(t, body.Status)
 	case regie.CodeTruncatedStream:
 		why = t.T("its answer ended in the middle")
 	case regie.CodeProviderBroken:
@@ -382,6 +392,20 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why), true
 	}
 	return t.T("the model is asked again: %s", why), false
+}
+
+// busy says why a server that may answer later does not now, by its status.
+func busy(t *text.Printer, status int) string {
+	switch {
+	case status == http.StatusServiceUnavailable, status == 529: // which is Anthropic's
+		return t.T("its server is overloaded")
+	case status == http.StatusTooManyRequests:
+		return t.T("its server takes no more requests for now")
+	case status == 0: // in the stream, or by a vendor's own word
+		return t.T("its server reported an error")
+	default:
+		return t.T("its server answered %d", status)
+	}
 }
 
 // FallbackLine says which provider goes on, and why (spec 3.6).

@@ -87,9 +87,15 @@ func (r *run) priced(t *target, model provider.Provider) bool {
 }
 
 // yields reports whether a failure that is final for its provider is one for which another is asked: it has no tries left, its key or its
-// credit is at an end, or it was only a fallback. A request that the round's own provider refuses for what it says is shown, not hidden.
+// credit is at an end, it is not what it was taken for or sends more than can be taken, or it was only a fallback. A request that the round's
+// own provider refuses for what it says is shown, not hidden.
 func (r *run) yields(failed *provider.Error) bool {
-	return failed.Retryable || failed.Code == regie.CodeProviderAuth || failed.Code == regie.CodeProviderQuota || r.at > 0
+	switch failed.Code {
+	case regie.CodeProviderAuth, regie.CodeProviderQuota, regie.CodeReplyTooLarge:
+		return true
+	default:
+		return failed.Retryable || failed.Misplaced || r.at > 0
+	}
 }
 
 // another returns who goes on with the exchange: the next in order, from the one that was asked on, that has not failed in it.

@@ -82,7 +82,8 @@ func (r *run) tryModel(ctx context.Context) error {
 		switch offline := failed.Code == regie.CodeProviderOffline; {
 		case r.shrink(failed):
 			return r.tryAgain(failed, took, 0)
-		case !failed.Retryable || offline || open || try >= r.cfg.Attempts: // who is there is told at once that the network is not (decision 42)
+		// Who is there is told at once that the network is not (decision 42), or that the server will not answer for long.
+		case !failed.Retryable || offline || open || try >= r.cfg.Attempts || failed.RetryAfter > longWish:
 			return r.outOfTries(failed, told, took)
 		}
 		last, r.due = failed, false
@@ -200,7 +201,7 @@ func (r *run) attempt(code regie.Code, message string) regie.Attempt {
 
 func (r *run) failedAttempt(failed *provider.Error, took time.Duration) regie.Attempt {
 	a := r.attempt(failed.Code, failed.Message)
-	a.Partial, a.Usage, a.ModelUS, a.Money = failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
+	a.Status, a.Partial, a.Usage, a.ModelUS, a.Money = failed.Status, failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
 	return a
 }
 
@@ -219,7 +220,7 @@ func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 	why := r.why(failed)
 	message := r.system(regie.SystemNetworkError, why)
 	message.ExcludeFromPrompt = true
-	end := r.ended(r.round.Counters, regie.EndProviderError, regie.Verbatim(why))
+	end := r.ended(r.round.Counters, regie.EndProviderError, r.advised(failed, why))
 	in := store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end}
 	if r.automation() { // nobody watches (decision 42)
 		in.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why}
@@ -291,10 +292,10 @@ func (r *run) told(kind regie.SystemType, said ...regie.Sentence) *regie.Message
 	return message
 }
 
-// backoff doubles from 500 ms, with jitter, and honours the vendor's own wish up to a minute (spec 3.6).
+// backoff doubles from 500 ms, with jitter, and honours the vendor's own wish (spec 3.6): one over longWish ends the step's tries.
 func backoff(try int, wish time.Duration) time.Duration {
 	base := 500 * time.Millisecond << min(try-2, 6)
-	return max(base/2+rand.N(base), min(wish, time.Minute))
+	return max(base/2+rand.N(base), wish)
 }
 
 // rest waits before the next try, and reports whether it was left alone.

@@ -218,7 +218,10 @@ type Error struct {
 	Retryable bool
 	// Offline says that the request was certainly not sent (decision 42).
 	Offline bool
-	// Status is the HTTP status, 0 if there was none.
+	// Misplaced says that the failure speaks of who was asked and not of what was asked: no such model or path there, or no server of this API.
+	// The same request may be answered by another provider (spec 3.6).
+	Misplaced bool
+	// Status is the HTTP status, or 503 where a stream says that its server is overloaded; 0 if there was none.
 	Status int
 	// RetryAfter is the vendor's own wish, 0 if it said none.
 	RetryAfter time.Duration

@@ -91,8 +91,8 @@ func details(e *provider.Error, body []byte) {
 		return
 	}
 	for _, detail := range said.Error.Details {
-		if wish, err := time.ParseDuration(detail.RetryDelay); err == nil && wish > 0 && wish < 24*time.Hour {
-			e.RetryAfter = wish
+		if wish, err := time.ParseDuration(detail.RetryDelay); err == nil && wish > 0 {
+			e.RetryAfter = wire.Wish(wish)
 		}
 		for _, violation := range detail.Violations {
 			if e.Code == regie.CodeProviderBusy && strings.Contains(violation.QuotaID, "PerDay") {

@@ -55,13 +55,13 @@ func New(cfg Config) (*Provider, error) {
 }
 
 // tryAgain is how the API says in words when to ask again, where it says it in no header.
-var tryAgain = regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b`)
+var tryAgain = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:ms|s|m|h))+)\b`)
 
 // judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an event (spec 12.6, trap 7).
 func judge(e *provider.Error, kind, said string) {
 	if found := tryAgain.FindStringSubmatch(said); found != nil && e.RetryAfter == 0 {
-		if wish, err := time.ParseDuration(found[1] + found[2]); err == nil && wish < 24*time.Hour {
-			e.RetryAfter = wish
+		if wish, err := time.ParseDuration(strings.ToLower(strings.ReplaceAll(found[1], " ", ""))); err == nil {
+			e.RetryAfter = wire.Wish(wish)
 		}
 	}
 	switch {

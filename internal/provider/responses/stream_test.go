@@ -241,6 +241,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"too fast":                   {failed("rate_limit_exceeded", slow), regie.CodeProviderBusy, true, 11054 * time.Millisecond, "Rate limit reached"},
 		"too fast, at once":          {refused(429, "rate_limit_exceeded", strings.Replace(slow, "11.054s", "20ms", 1)), regie.CodeProviderBusy, true, 20 * time.Millisecond, ""},
+		"too fast for minutes":       {failed("rate_limit_exceeded", strings.Replace(slow, "11.054s", "6m1.5s", 1)), regie.CodeProviderBusy, true, 361500 * time.Millisecond, ""},
 		"no credit":                  {failed("insufficient_quota", "You exceeded your current quota"), regie.CodeProviderQuota, false, 0, "current quota"},
 		"no credit, at once":         {refused(429, "insufficient_quota", "You exceeded your current quota"), regie.CodeProviderQuota, false, 0, ""},
 		"a limit of one's own":       {refused(400, "billing_hard_limit_reached", "Billing hard limit has been reached"), regie.CodeProviderQuota, false, 0, ""},

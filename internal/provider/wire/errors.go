@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -49,22 +50,28 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 		}
 	case !begun && offline(err):
 		message := "the model's server " + s.cfg.Address + " cannot be reached: " + reason(err)
-		if s.local {
+		switch {
+		case s.local && errors.Is(err, syscall.ECONNREFUSED): // what else goes wrong there is no reason to start it
 			message = "nothing answers at " + s.cfg.Address + ": " + s.cfg.NotRunning
-		} else if errors.As(err, &slow) && slow.Timeout() {
+		case errors.As(err, &slow) && slow.Timeout():
 			message = "the model's server " + s.cfg.Address + " cannot be reached: it does not answer"
+		case strings.Contains(err.Error(), plainHTTP):
+			message = "the model's server " + s.cfg.Address + " cannot be reached: it speaks http and not https; write its address with http://"
 		}
 		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
 	}
 	return &provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Message: "the connection to the model broke: " + reason(err), Err: err}
 }
 
+// plainHTTP is how the standard library says that a server began to speak http where it should have begun TLS.
+const plainHTTP = "server gave HTTP response to HTTPS client"
+
 // offline reports whether the request was certainly not sent (decision 42).
 func offline(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || strings.Contains(err.Error(), "TLS handshake") ||
-		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ")
+		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), plainHTTP)
 }
 
 // reason drops the method and address that net/http puts before its errors.
@@ -91,9 +98,10 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	case tooLong(status, kind, said):
 		e.Code, hint = regie.CodeContextTooLarge, ": the prompt is larger than the model's window"
 	case status >= 300 && status < 400:
-		e.Code, hint = regie.CodeProviderRejected, ": it redirects, which is not followed; check the address"
+		e.Code, e.Misplaced, hint = regie.CodeProviderRejected, true, ": it redirects, which is not followed; check the address"
 	default:
 		e.Code = regie.CodeProviderRejected
+		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone
 		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
 			hint = s.elsewhere()
 		}
@@ -127,7 +135,20 @@ func (s *Server) InBand(data []byte) *provider.Error {
 		e.Code, e.Retryable = regie.CodeContextTooLarge, false
 	}
 	s.judge(e, kind, said, data)
+	if e.Code == regie.CodeProviderBusy && e.Status == 0 && overloaded(kind) { // after those who take a status for the answer's own
+		e.Status = http.StatusServiceUnavailable
+	}
 	return e
+}
+
+// overloaded reports whether a vendor's kind of error says that its server has too much to do.
+func overloaded(kind string) bool {
+	switch kind {
+	case "overloaded_error", "server_is_overloaded", "UNAVAILABLE", "503", "529":
+		return true
+	default:
+		return false
+	}
 }
 
 // elsewhere is what to look at where a server knows no such thing: the address, where it lacks the path of the example, else the model.
@@ -155,7 +176,7 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	if said != "" {
 		message += ": " + Clip(said, 120)
 	}
-	return &provider.Error{Code: regie.CodeProviderRejected, Message: message}
+	return &provider.Error{Code: regie.CodeProviderRejected, Misplaced: true, Message: message}
 }
 
 // tooLong reports whether a request was refused because the model's window does not hold it: vendors and local servers have no common word
@@ -254,14 +275,20 @@ func text(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// maxWish is the longest time to wait that a vendor is believed: one beyond it is a slip, and is asked again after a day.
+const maxWish = 24 * time.Hour
+
+// Wish is a vendor's wish to be asked again after a time, held to a day; less than nothing is no wish.
+func Wish(d time.Duration) time.Duration { return min(max(0, d), maxWish) }
+
 // RetryAfter reads the vendor's wish: seconds, or an HTTP date; 0 if there is none.
 func RetryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 86400 {
-		return time.Duration(seconds * float64(time.Second))
+	if seconds, err := strconv.ParseFloat(value, 64); seconds > 0 && (err == nil || errors.Is(err, strconv.ErrRange)) {
+		return Wish(time.Duration(min(seconds, maxWish.Seconds()) * float64(time.Second)))
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
+		return Wish(time.Until(at))
 	}
 	return 0
 }

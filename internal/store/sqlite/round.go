@@ -80,7 +80,7 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 	quiet := parks || in.Fallback != nil
 	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
 		b.add(regie.EventStreamReset, resetEvent{
-			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange, Attempt: in.Attempt.Number, Code: in.Attempt.Code, WaitMS: in.Delay.Milliseconds(),
+			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange, Attempt: in.Attempt.Number, Code: in.Attempt.Code, Status: in.Attempt.Status, WaitMS: in.Delay.Milliseconds(),
 		})
 	}
 	if in.Fallback != nil {
@@ -183,6 +183,7 @@ type resetEvent struct {
 	Exchange int        `json:"exchange"`
 	Attempt  int        `json:"attempt"` // the one that failed
 	Code     regie.Code `json:"code"`
+	Status   int        `json:"status,omitempty"`  // of HTTP
 	WaitMS   int64      `json:"wait_ms,omitempty"` // until the next one
 }
 
