@@ -67,7 +67,7 @@ func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	c.config.Record = "" // nothing is asked, so nothing is recorded
+	c.config.Record, c.config.RecordRaw = "", "" // nothing is asked, so nothing is recorded
 	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
 	if err != nil {
 		return err

@@ -104,7 +104,8 @@ func (c *command) modelFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
 	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model, or small, medium, large (REGIE_MODEL)"))
 	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
-	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model says into this file (REGIE_RECORD)"))
+	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model is asked and says into this file (REGIE_RECORD)"))
+	flags.StringVar(&c.flags.RecordRaw, "record-raw", "", c.text.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
 }
 
 func (c *command) run(ctx context.Context, f runFlags, args []string, changed func(flag string) bool) error {

@@ -159,6 +159,7 @@ func (c *command) again(words ...string) string {
 		{"--model", c.flags.Model},
 		{"--replay", c.flags.Replay},
 		{"--record", c.flags.Record},
+		{"--record-raw", c.flags.RecordRaw},
 	} {
 		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) { // the demo goes on without a word
 			line = append(line, flag.name, quoted(flag.value))

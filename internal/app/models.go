@@ -15,9 +15,10 @@ import (
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
-// Models returns the providers of the settings, by name; each is made at its first use.
+// Models returns the providers of the settings, by name; each is made at its first use. All of them are recorded on one tape.
 func Models(c config.Config) func(name string) (provider.Provider, error) {
 	var mu sync.Mutex
+	var tape *replay.Tape
 	made := map[string]provider.Provider{}
 	return func(name string) (provider.Provider, error) {
 		mu.Lock()
@@ -26,10 +27,19 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 			return p, nil
 		}
 		p, err := model(c, name)
-		if err == nil {
-			made[name] = p
+		if err != nil {
+			return nil, err
 		}
-		return p, err
+		if c.Record != "" && name != config.ProviderReplay {
+			if tape == nil {
+				if tape, err = replay.NewTape(c.Record, replay.TapeOptions{Secrets: c.Secrets(), Raw: c.RecordRaw}); err != nil {
+					return nil, err
+				}
+			}
+			p = tape.Record(p)
+		}
+		made[name] = p
+		return p, nil
 	}
 }
 
@@ -48,9 +58,6 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 		return replay.Open(c.Replay)
 	default:
 		p, err = newProvider(settings, c.File.Budget.ModelWindow)
-	}
-	if err == nil && c.Record != "" {
-		return replay.NewRecorder(p, c.Record)
 	}
 	return p, err
 }

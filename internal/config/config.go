@@ -3,10 +3,12 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -36,6 +38,7 @@ type Config struct {
 	Providers map[string]Provider
 	Replay    string // the recording that provider replay answers from
 	Record    string // where to record what the provider says
+	RecordRaw string // the directory for the bytes of each response beside the recording
 	File      File   // what regie.yaml settles
 	setup     File   // what regie setup stored
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
@@ -44,13 +47,14 @@ type Config struct {
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Database, Provider, BaseURL, Model, Replay, Record, Config string
+	DataDir, Database, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
 }
 
 // Variables are those of the environment that settings are read from.
 func Variables() []string {
 	return []string{
-		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG", "REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD", "REGIE_REPLAY",
+		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG", "REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
+		"REGIE_RECORD_RAW", "REGIE_REPLAY",
 	}
 }
 
@@ -80,6 +84,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
+	if c.RecordRaw = pick("record_raw", flags.RecordRaw, "--record-raw", "REGIE_RECORD_RAW"); c.RecordRaw != "" && c.Record == "" {
+		return c, regie.Errorf(regie.CodeBadRequest, "raw responses are kept beside a recording: name it with --record FILE too")
+	}
 	// Before the files: who looks for what is wrong with them wants to know where the data is.
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
@@ -244,6 +251,9 @@ func (c *Config) Fingerprint() regie.Hash { return c.FingerprintOf(c.Provider) }
 func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
 	parts := []string{name, p.BaseURL, p.APIKey, c.Replay, c.Record}
+	if c.RecordRaw != "" {
+		parts = append(parts, "raw", c.RecordRaw)
+	}
 	if p.Type != name && p.Type != "" {
 		parts = append(parts, p.Type)
 	}
@@ -260,5 +270,14 @@ func (c *Config) Origins() []string {
 		out = append(out, name+" from "+origin)
 	}
 	sort.Strings(out)
+	return out
+}
+
+// Secrets are the keys of all providers, which must not be written anywhere.
+func (c *Config) Secrets() []string {
+	out := []string{c.APIKey}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		out = append(out, c.Providers[name].APIKey)
+	}
 	return out
 }

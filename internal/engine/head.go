@@ -101,7 +101,7 @@ func (r *run) freshHead(ctx context.Context, maxOutput int) (provider.Head, erro
 	level2, err := r.level(ctx, r.round.Level2)
 	tools := r.declared()
 	return provider.Head{
-		Model: r.round.Model, Level1: level1, Level2: level2, Tools: tools.tools, Encoded: tools.encoded, MaxOutput: maxOutput,
+		Model: r.round.Model, Dialect: r.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools, Encoded: tools.encoded, MaxOutput: maxOutput,
 		ParallelCalls: !r.policy.OneCall, ReasoningEffort: r.policy.ReasoningEffort, ServiceTier: r.policy.ServiceTier,
 		Temperature: r.policy.Temperature,
 	}, err

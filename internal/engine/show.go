@@ -259,7 +259,7 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 		return regie.Errorf(regie.CodeCorrupt, "what the requests of run %s begin with cannot be read: %v", s.view.Round.ID, err)
 	}
 	s.head = provider.Head{
-		Model: r.round.Model, Tools: head.Tools, MaxOutput: head.MaxOutput,
+		Model: r.round.Model, Dialect: r.round.Dialect, Tools: head.Tools, MaxOutput: head.MaxOutput,
 		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, Temperature: head.Temperature,
 	}
 	if s.head.Level1, err = r.level(ctx, head.Level1); err == nil {

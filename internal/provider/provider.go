@@ -37,6 +37,8 @@ type Tool struct {
 // so that a vendor's prompt cache hits.
 type Head struct {
 	Model string
+	// Dialect is how the model is told to reply; it is told by the levels and the tools, this is for who writes down what was asked. Empty is native.
+	Dialect regie.Dialect
 	// Level1 and Level2 are the prompt levels of spec 6.1; an empty one is left out.
 	Level1, Level2 string
 	Tools          []Tool

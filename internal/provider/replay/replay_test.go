@@ -2,6 +2,10 @@ package replay_test
 
 import (
 	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,83 +16,344 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/demo"
+	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/replay"
 )
 
-// talk sends one request and returns what came, with its deltas.
-func talk(t *testing.T, p provider.Provider, text string) (*provider.Reply, string, error) {
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func said(text string) provider.Turn {
+	return provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
+}
+
+var head = provider.Head{
+	Model: "m", Level1: "You are.\nYou help.", Level2: "They are.", MaxOutput: 10, ReasoningEffort: "low",
+	Tools: []provider.Tool{{Name: "files__list_files", Description: "List.", Parameters: []byte(`{"type":"object"}`)}, {Name: "files__read_file"}, {Name: "files__write_file"}},
+}
+
+func open(t *testing.T, p provider.Provider, head provider.Head, turns ...provider.Turn) provider.Conversation {
 	t.Helper()
-	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 10, Tools: []provider.Tool{{Name: "files__list_files"}, {Name: "files__read_file"}, {Name: "files__write_file"}}})
+	c, err := p.Open(head)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}})
+	c.Append(turns...)
+	return c
+}
+
+// send returns what came, with the text that was streamed.
+func send(t *testing.T, c provider.Conversation) (*provider.Reply, string, error) {
+	t.Helper()
 	var streamed strings.Builder
-	reply, err := c.Send(t.Context(), func(d provider.Delta) { streamed.WriteString(d.Text) })
+	reply, err := c.Send(t.Context(), func(d provider.Delta) { streamed.WriteString(d.Thinking + d.Text) })
 	return reply, streamed.String(), err
 }
 
-// TestRecordAndReplay records a provider, over two openings of the file, and gets the same from the recording.
-func TestRecordAndReplay(t *testing.T) {
-	path, again := filepath.Join(t.TempDir(), "tape.jsonl"), filepath.Join(t.TempDir(), "again.jsonl")
-	var replies []*provider.Reply
-	var texts []string
-	for _, request := range []string{"list files in notes/", "hello"} {
-		for _, tape := range []string{again, path} {
-			recorder, err := replay.NewRecorder(demo.New(), tape)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply, text, err := talk(t, recorder, request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if reply.FirstByte = 0; tape == path { // which no recording holds
-				replies, texts = append(replies, reply), append(texts, text)
-			}
-		}
-	}
-	one, err := os.ReadFile(path)
+func talk(t *testing.T, p provider.Provider, text string) (*provider.Reply, string, error) {
+	t.Helper()
+	return send(t, open(t, p, head, said(text)))
+}
+
+func tape(t *testing.T, path string, options replay.TapeOptions) *replay.Tape {
+	t.Helper()
+	out, err := replay.NewTape(path, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := os.ReadFile(again); err != nil || string(other) != string(one) {
-		t.Errorf("the same calls give another recording: %v\n%s\n%s", err, one, other)
+	return out
+}
+
+func player(t *testing.T, path string) *replay.Player {
+	t.Helper()
+	out, err := replay.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func mismatched(t *testing.T, err error, wants ...string) {
+	t.Helper()
+	failed, ok := errors.AsType[*provider.Error](err)
+	if !ok || failed.Code != regie.CodeReplayMismatch || failed.Retryable {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range wants {
+		if !strings.Contains(failed.Message, want) {
+			t.Errorf("no %q in %s", want, failed.Message)
+		}
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// withoutIDs is a reply as a recording has it.
+func withoutIDs(reply *provider.Reply) *provider.Reply {
+	out := *reply
+	out.FirstByte, out.Parts = 0, append([]provider.Part(nil), reply.Parts...)
+	for i, part := range out.Parts {
+		if part.Call != nil {
+			out.Parts[i].Call = &provider.Call{Name: part.Call.Name, Arguments: part.Call.Arguments}
+		}
+	}
+	return &out
+}
+
+// TestRecordAndReplay records a provider, over two openings of the file, and gets the same from the recording, in any order, and nothing
+// that was not asked for.
+func TestRecordAndReplay(t *testing.T) {
+	path, again := filepath.Join(t.TempDir(), "tape"), filepath.Join(t.TempDir(), "again")
+	requests := []string{"list files in notes/", "hello"}
+	var replies []*provider.Reply
+	var texts []string
+	for _, request := range requests {
+		for _, file := range []string{again, path} {
+			reply, text, err := talk(t, tape(t, file, replay.TapeOptions{}).Record(demo.New()), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file == path {
+				replies, texts = append(replies, withoutIDs(reply)), append(texts, text)
+			}
+		}
+	}
+	if diff := cmp.Diff(content(t, path), content(t, again)); diff != "" {
+		t.Errorf("the same calls give another recording:\n%s", diff)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the recording's mode is %v, %v", info.Mode(), err)
 	}
-	player, err := replay.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range replies {
-		reply, text, err := talk(t, player, "whatever")
+	p := player(t, path)
+	_, _, err := talk(t, p, "hello, you")
+	mismatched(t, err, "holds no answer to this request; its call 1 is the next one", "-  | list files in notes/\n+  | hello, you")
+	for _, i := range []int{1, 0} {
+		reply, text, err := talk(t, p, requests[i])
 		if err != nil || text != texts[i] {
 			t.Fatalf("%v, %q, want %q", err, text, texts[i])
 		}
-		if diff := cmp.Diff(replies[i], reply); diff != "" {
+		if diff := cmp.Diff(replies[i], withoutIDs(reply)); diff != "" {
 			t.Errorf("reply %d (-recorded +replayed):\n%s", i, diff)
 		}
 	}
-	_, _, err = talk(t, player, "once more")
-	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeReplayMismatch || failed.Retryable {
-		t.Errorf("past the end: %v", err)
+	_, _, err = talk(t, p, "hello")
+	mismatched(t, err, "no further answer")
+}
+
+// server is a model server that gives one answer after the other: a stream, or a status and what it says.
+func server(t *testing.T, key string, answers ...string) provider.Provider {
+	t.Helper()
+	next := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer := answers[next%len(answers)]
+		next++
+		if refusal, is := strings.CutPrefix(answer, "503 "); is {
+			http.Error(w, refusal, http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(s.Close)
+	p, err := openai.New(openai.Config{Name: "scripted", BaseURL: s.URL + "/v1", APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func stream(reason string, deltas ...string) string {
+	var b strings.Builder
+	for _, delta := range deltas {
+		fmt.Fprintf(&b, `data: {"choices":[{"index":0,"delta":%s,"finish_reason":null}]}`+"\n\n", delta)
+	}
+	return b.String() + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
+}
+
+// aThread talks with a provider whose first answer makes two calls, whose second is a failure and whose third ends; id is what differs from run to
+// run. It returns the replies.
+func aThread(t *testing.T, p provider.Provider, id string) (replies []*provider.Reply) {
+	t.Helper()
+	c := open(t, p, head, said("What is in notes/?\n\n\tTabs, trailing blanks  \nand \x1b[31mmore"))
+	first, streamed, err := send(t, c)
+	if err != nil || streamed != "I look.In notes/:\n" {
+		t.Fatalf("%q, %v", streamed, err)
+	}
+	results := provider.Turn{Role: provider.RoleTool}
+	for i, said := range []string{"a.md of 2026-11-22T08:00:0" + id + "Z, task 01a1fd57-6d04-72ce-bd06-a3e1e4eaf89" + id + "\n", "there is no é.md"} {
+		results.Results = append(results.Results, provider.Result{CallID: first.Parts[2+i].Call.ID, Content: said, IsError: i == 1})
+	}
+	c.Append(provider.Turn{Role: provider.RoleAssistant, Parts: first.Parts}, results)
+	c.EndWith(provider.Tail{Withheld: true, Guidance: "Answer now."})
+	_, _, err = send(t, c)
+	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeProviderBusy || failed.Status != http.StatusServiceUnavailable || !failed.Retryable {
+		t.Fatal(err)
+	}
+	second, _, err := send(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(replies, first, second)
+}
+
+func answers(id string) []string {
+	call := func(index int, id, name, arguments string) string {
+		return fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"function":{"name":%q,"arguments":%q}}]}`, index, id, name, arguments)
+	}
+	return []string{
+		stream("tool_calls", `{"reasoning_content":"I "}`, `{"reasoning_content":"look."}`, `{"content":"In "}`, `{"content":"notes/:\n"}`,
+			call(0, "call_a"+id, "files__list_files", `{"path":"notes"}`), call(1, "call_b"+id, "files__read_file", `{"path":"é.md"}`)),
+		"503 overloaded\n",
+		stream("stop", `{"content":"One file."}`),
 	}
 }
 
+// TestRecordingIsRead holds a recording to what a person reads, byte for byte: the same in another run with other ids and times, and replayed by
+// one with others again.
+func TestRecordingIsRead(t *testing.T) {
+	golden := filepath.Join("testdata", "thread.txt")
+	for _, id := range []string{"1", "2"} {
+		path := filepath.Join(t.TempDir(), "tape")
+		replies := aThread(t, tape(t, path, replay.TapeOptions{}).Record(server(t, "", answers(id)...)), id)
+		if *update {
+			if err := os.WriteFile(golden, []byte(content(t, path)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(content(t, golden), content(t, path)); diff != "" {
+			t.Errorf("run %s (-update writes it anew), -want +got:\n%s", id, diff)
+		}
+		for i, reply := range aThread(t, player(t, path), "3") {
+			if diff := cmp.Diff(withoutIDs(replies[i]), withoutIDs(reply)); diff != "" {
+				t.Errorf("reply %d (-recorded +replayed):\n%s", i, diff)
+			}
+		}
+	}
+}
+
+// TestKeysAreNotRecorded: a key is nowhere in the recording nor in the raw responses, wherever it came from.
+func TestKeysAreNotRecorded(t *testing.T) {
+	const key = "sk-very-secret-key"
+	dir := t.TempDir()
+	path, raw := filepath.Join(dir, "tape"), filepath.Join(dir, "raw")
+	p := tape(t, path, replay.TapeOptions{Secrets: []string{"", key, "sk-very"}, Raw: raw}).Record(server(t, key,
+		stream("tool_calls", `{"reasoning_content":"`+key+`"}`, `{"content":"`+key[:6]+`"}`, `{"content":"`+key[6:]+`"}`,
+			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"key\":\"`+key+`\"}"}}]}`),
+		"503 "+key))
+	with := head
+	with.Level1, with.Level2 = "Your key is "+key, key
+	c := open(t, p, with, said("my key is "+key))
+	c.EndWith(provider.Tail{Guidance: key})
+	reply, _, err := send(t, c)
+	if err != nil || !strings.Contains(reply.Parts[2].Call.Arguments, key) {
+		t.Fatal("the run itself has what was said: ", reply, err)
+	}
+	c.Append(provider.Turn{Role: provider.RoleAssistant, Parts: reply.Parts}, provider.Turn{Role: provider.RoleTool, Results: []provider.Result{{CallID: "a", Content: key}}})
+	if _, _, err = send(t, c); err == nil {
+		t.Fatal("no failure")
+	}
+	files, err := filepath.Glob(filepath.Join(raw, "*"))
+	if err != nil || len(files) != 1 || !strings.HasSuffix(files[0], "call-0002-503.txt") {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, path) {
+		if text := content(t, file); strings.Contains(text, "secret") || !strings.Contains(text, "[the API key]") {
+			t.Errorf("%s:\n%s", file, text)
+		}
+	}
+}
+
+// TestDialect: what was recorded of a model that writes objects is not answered as if it called.
+func TestDialect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tape")
+	spoken := head
+	spoken.Dialect = regie.DialectJSON
+	recorded := tape(t, path, replay.TapeOptions{}).Record(server(t, "", stream("stop", `{"content":"{\"pre_text\":\"Hello.\"}"}`)))
+	if _, _, err := send(t, open(t, recorded, spoken, said("hello"))); err != nil {
+		t.Fatal(err)
+	}
+	p := player(t, path)
+	if p.Capabilities("").NativeTools {
+		t.Error("the recording's model takes tools")
+	}
+	native := head
+	native.Dialect = regie.DialectNative
+	_, _, err := send(t, open(t, p, native, said("hello")))
+	mismatched(t, err, "in the dialect json", "in native")
+	if reply, _, err := send(t, open(t, p, spoken, said("hello"))); err != nil || reply.Parts[0].Text != `{"pre_text":"Hello."}` {
+		t.Error(reply, err)
+	}
+}
+
+// TestRawFeedsTraps records a stream that a real server sent with its bytes, and cuts those after each one: what the recording keeps is what a
+// test of a trap needs (spec 12.6).
+func TestRawFeedsTraps(t *testing.T) {
+	sent := content(t, filepath.Join("..", "openai", "testdata", "chat_calls.sse"))
+	dir := t.TempDir()
+	raw := filepath.Join(dir, "raw")
+	whole, _, err := talk(t, tape(t, filepath.Join(dir, "tape"), replay.TapeOptions{Raw: raw}).Record(server(t, "", sent)), "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := content(t, filepath.Join(raw, "call-0001.sse"))
+	if kept != sent {
+		t.Fatalf("kept was\n%s", kept)
+	}
+	end := strings.Index(kept, "[DONE]") + len("[DONE]")
+	cuts := []string{kept}
+	for cut := range end {
+		cuts = append(cuts, kept[:cut])
+	}
+	p := server(t, "", cuts...)
+	if reply, _, err := talk(t, p, "go"); err != nil || cmp.Diff(withoutIDs(whole), withoutIDs(reply)) != "" {
+		t.Fatal(reply, err)
+	}
+	for cut := range end {
+		if reply, _, err := talk(t, p, "go"); reply != nil || err == nil {
+			t.Fatalf("cut after %d of %d bytes: %+v", cut, len(kept), reply)
+		}
+	}
+	if _, err := replay.NewTape(filepath.Join(dir, "other"), replay.TapeOptions{Raw: raw}); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("the raw responses of another recording would be mixed with these: %v", err)
+	}
+}
+
+const first = "regie-recording 2\nprovider p\nmodel m\ndialect native\n\n"
+
 // TestBadRecordings opens what is none; each is refused with its line.
 func TestBadRecordings(t *testing.T) {
-	const head = `{"format":"regie-recording-1"}` + "\n"
+	const call = first + "call 1\nsettings max_output=1\nasked user\ntext\n  | a\n"
+	const answer = "answered stop\ntext\n  | b\nusage\n"
 	for name, c := range map[string]struct{ file, says string }{
-		"empty":         {"", "no model call"},
-		"only a header": {head, "no model call"},
-		"another file":  {"hello\n", "line 1"},
-		"cut off":       {head + `{"model":"m"`, "line 2 is cut off"},
-		"garbage":       {head + "{]\n", "line 2"},
-		"unknown field": {head + `{"model":"m","surprise":1}` + "\n", "line 2"},
-		"neither":       {head + `{"model":"m"}` + "\n", "neither"},
-		"half a call":   {head + `{"model":"m","reply":{"Parts":[{"Type":"call"}]}}` + "\n", "half a call"},
+		"empty":              {"", "no model call"},
+		"only a header":      {first, "no model call"},
+		"another file":       {"hello\n", "line 1"},
+		"an older recording": {`{"format":"regie-recording-1"}` + "\n", "record it anew"},
+		"no model":           {"regie-recording 2\nprovider p\n", `"model" and a word`},
+		"no dialect":         {"regie-recording 2\nprovider p\nmodel m\ndialect greek\n", "not a dialect"},
+		"cut off":            {call + "answered st", "line 11: it is cut off"},
+		"cut in a text":      {call + "answered stop\ntext\n  | x", "line 13: it is cut off"},
+		"without its end":    {call + answer, `"end" is wanted`},
+		"garbage":            {first + "{]\ncall", "line 6"},
+		"unknown word":       {call + answer + "surprise\nend\n", `"end" is wanted`},
+		"no answer":          {call + "end\n", `"answered" or "failed"`},
+		"half a call":        {call + "answered stop\ncall f\n  | {\"a\":\nusage\nend\n", "not a JSON object"},
+		"a list":             {call + "answered stop\ncall f\n  | []\nusage\nend\n", "not a JSON object"},
+		"a bad text":         {call + "answered stop\ntext\n  x\nusage\nend\n", "line 13"},
+		"no text":            {call + "answered stop\ntext\nusage\nend\n", "a text is wanted"},
+		"another number":     {strings.Replace(call, "call 1", "call 2", 1) + answer + "end\n", `"call 1" is wanted`},
+		"after nothing":      {strings.Replace(call, "call 1", "call 1 after 1", 1) + answer + "end\n", "number of one before it"},
+		"after a failure":    {call + "failed X\nmessage\n  | x\nusage\nend\ncall 2 after 1\nsettings x\n" + answer + "end\n", "which failed"},
+		"no such text":       {strings.Replace(call, "asked", "level1 abc\nasked", 1) + answer + "end\n", "no text level1 abc"},
+		"text twice":         {first + "level1 a\n  | x\nlevel1 a\n  | y\n", "one text"},
+		"nobody":             {strings.Replace(call, "asked user", "asked nobody", 1) + answer + "end\n", "nobody's turn"},
+		"no tokens":          {call + "answered stop\nusage input=-1\nend\n", "counts no tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tape")
@@ -98,13 +363,9 @@ func TestBadRecordings(t *testing.T) {
 			if _, err := replay.Open(path); regie.CodeOf(err) != regie.CodeReplayMismatch || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
+			if _, err := replay.NewTape(path, replay.TapeOptions{}); c.file != "" && regie.CodeOf(err) != regie.CodeBadRequest {
+				t.Errorf("it would be written to: %v", err)
+			}
 		})
-	}
-	spoiled := filepath.Join(t.TempDir(), "notes.txt")
-	if err := os.WriteFile(spoiled, []byte("my notes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := replay.NewRecorder(demo.New(), spoiled); err == nil {
-		t.Error("a file that is no recording would be written to")
 	}
 }

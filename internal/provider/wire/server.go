@@ -151,7 +151,10 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 		defer cancel(nil)
 		return nil, s.failed(ctx, inner, err, false)
 	}
-	stream.response = response
+	stream.response, stream.tap = response, provider.TapOf(ctx)
+	if stream.tap != nil {
+		stream.tap.Begin(response.StatusCode, response.Header.Get("Content-Type"))
+	}
 	stream.silence = time.AfterFunc(s.cfg.Idle, func() { cancel(errSilent) })
 	if response.StatusCode != http.StatusOK {
 		defer stream.Close()
@@ -237,6 +240,7 @@ type Stream struct {
 	response     *http.Response
 	silence      *time.Timer
 	began        time.Time
+	tap          *provider.Tap // may be nil
 }
 
 // Read implements io.Reader; each read that brings bytes restarts the timer of silence.
@@ -244,6 +248,9 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.response.Body.Read(p)
 	if n > 0 {
 		s.silence.Reset(s.server.cfg.Idle)
+		if s.tap != nil {
+			_, _ = s.tap.Write(p[:n]) // which never fails
+		}
 	}
 	return n, err
 }
