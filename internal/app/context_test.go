@@ -282,7 +282,7 @@ func TestSummaries(t *testing.T) {
 			continue
 		}
 		first := a.messages[1].Content
-		if !strings.HasPrefix(first, "[CONTEXT_SUMMARY] ") || !strings.Contains(first, "Summary ") || a.messages[2].Content != theJob {
+		if !strings.HasPrefix(first, "[CONTEXT_SUMMARY] ") || !strings.Contains(first, "Summary ") || !strings.HasPrefix(a.messages[2].Content, "[ROUND_START] ") || !strings.HasSuffix(a.messages[2].Content, "\n"+theJob) {
 			t.Errorf("prompt %d begins with %q, %q", i, first, a.messages[2].Content)
 		}
 	}

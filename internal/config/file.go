@@ -32,6 +32,7 @@ type File struct {
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
 	Providers  map[string]Provider  `yaml:"providers"`
 	Cache      Cache                `yaml:"cache"`
+	Workspace  Workspace            `yaml:"workspace"`
 }
 
 // Approvals are the app's word on what people are asked about (spec 4.4, 13).
@@ -198,7 +199,7 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Cache.check(path)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Workspace.check(path)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {
