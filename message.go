@@ -252,6 +252,8 @@ type Message struct {
 	ExcludeFromPrompt bool            `json:"exclude_from_prompt,omitempty"`
 	Usage             *Usage          `json:"usage,omitempty"`
 	TraceID           string          `json:"trace_id,omitempty"`
+	// Opening is set in the first message of a round.
+	Opening *Opening `json:"opening,omitempty"`
 	// Copied is set in a fork. Round and exchange are then those in which the message was written, in the session that it comes from.
 	Copied *Copied `json:"copied,omitempty"`
 	// Superseded says that an undo has taken the message out of the conversation: no prompt shows it (decision 16).

@@ -155,7 +155,7 @@ func TestWhatIsTooLarge(t *testing.T) {
 func TestSummaryCounts(t *testing.T) {
 	after, most := 0, int64(0)
 	for _, limited := range []bool{false, true} {
-		m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes.") })
+		m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
 		conn := b.tuned(regie.Limits{Tokens: most}, nil)
 		view := b.job(conn, regie.ID{}, theJob)
 		if err := conn.Close(); err != nil {

@@ -111,6 +111,9 @@ func reads(files int) func(int) http.HandlerFunc {
 	}
 }
 
+// gist is what makes a summary of the notes long enough to stand for them.
+var gist = " " + strings.Repeat("The garden needs water and the boiler a new valve. ", 14)
+
 const theJob = "Read every note, one by one, and say what the garden needs. Keep the word HORTENSIA in mind."
 
 // library is a bed whose prompts are watched by every vendor's validator.
@@ -257,7 +260,7 @@ func purposes(view store.RoundView) (steps, summaries, failed int) {
 // read back.
 func TestSummaries(t *testing.T) {
 	m := newReader(t, reads(14), func(n int) http.HandlerFunc {
-		return says(fmt.Sprintf("Summary %d: notes up to some number were read; the file note1.md is about the garden.", n), call{"x", "files__list_files", `{}`})
+		return says(fmt.Sprintf("Summary %d: notes up to some number were read; the file note1.md is about the garden."+gist, n))
 	})
 	b := library(t, m, config.Budget{ContextTokens: 6000})
 	notes(t, b.root, 14, 4000)
@@ -282,7 +285,7 @@ func TestSummaries(t *testing.T) {
 			continue
 		}
 		first := a.messages[1].Content
-		if !strings.HasPrefix(first, "[CONTEXT_SUMMARY] ") || !strings.Contains(first, "Summary ") || a.messages[2].Content != theJob {
+		if !strings.HasPrefix(first, "[CONTEXT_SUMMARY] ") || !strings.Contains(first, "Summary ") || !strings.HasPrefix(a.messages[2].Content, "[ROUND_START] ") || !strings.HasSuffix(a.messages[2].Content, "\n"+theJob) {
 			t.Errorf("prompt %d begins with %q, %q", i, first, a.messages[2].Content)
 		}
 	}
@@ -316,9 +319,13 @@ func TestSummaries(t *testing.T) {
 func TestNoSummary(t *testing.T) {
 	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
-		"it is refused":       func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{"error":{"message":"no"}}`) },
-		"it is always busy":   func(int) http.HandlerFunc { return refuses(http.StatusServiceUnavailable, `{}`) },
-		"it says nothing":     func(int) http.HandlerFunc { return says("  \n ") },
+		"it is refused":      func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{"error":{"message":"no"}}`) },
+		"it is always busy":  func(int) http.HandlerFunc { return refuses(http.StatusServiceUnavailable, `{}`) },
+		"it says nothing":    func(int) http.HandlerFunc { return says("  \n ") },
+		"it says too little": func(int) http.HandlerFunc { return says("x") },
+		"it goes on": func(int) http.HandlerFunc {
+			return says("I read the notes."+gist, call{"x", "files__list_files", `{}`})
+		},
 		"it calls only":       func(int) http.HandlerFunc { return says("", call{"x", "files__list_files", `{}`}) },
 		"it says it all anew": func(int) http.HandlerFunc { return says(strings.Repeat("And so on, and so forth. ", 3000)) },
 		"it breaks off": func(int) http.HandlerFunc {
@@ -436,7 +443,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestRefusedPrompt meets a server whose window nobody told: what it refuses is made smaller.
 func TestRefusedPrompt(t *testing.T) {
-	m := newReader(t, reads(12), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes.", n)) })
+	m := newReader(t, reads(12), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	m.window = 24_000
 	b := library(t, m, config.Budget{})
 	notes(t, b.root, 12, 4000)
@@ -452,7 +459,7 @@ func TestRefusedPrompt(t *testing.T) {
 
 // TestMaxMessages bounds a prompt by its messages too (decision 39).
 func TestMaxMessages(t *testing.T) {
-	m := newReader(t, reads(14), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes.", n)) })
+	m := newReader(t, reads(14), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	b := library(t, m, config.Budget{MaxContextMessages: 10})
 	notes(t, b.root, 14, 400)
 	conn := b.observed()

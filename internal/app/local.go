@@ -41,7 +41,7 @@ type local struct {
 	models     func(name string) (provider.Provider, error)
 
 	mu         sync.Mutex
-	owner      regie.ID
+	owner      regie.User
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels
 }
@@ -79,12 +79,13 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	submission := store.Submission{
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy,
 		New: &regie.Session{
-			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.String()}, ClientID: in.ClientID, Text: in.Text, Rich: in.Segments,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String()}, ClientID: in.ClientID, Text: in.Text, Rich: in.Segments,
+			Opening: &regie.Opening{Zone: l.config.File.Workspace.Zone(), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
 		},
 		Round: regie.Round{
 			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,
@@ -188,20 +189,20 @@ func (l *local) serves(round regie.Round) error {
 }
 
 // place finds the owner and the workspace of a request, and makes them the first time.
-func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.ID, regie.Workspace, error) {
+func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.User, regie.Workspace, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.owner.IsZero() {
+	if l.owner.ID.IsZero() {
 		owner, err := l.store.EnsureUser(ctx, userName())
 		if err != nil {
-			return regie.ID{}, regie.Workspace{}, err
+			return regie.User{}, regie.Workspace{}, err
 		}
-		l.owner, l.workspaces, l.levels = owner.ID, map[string]regie.Workspace{}, map[string]regie.Hash{}
+		l.owner, l.workspaces, l.levels = owner, map[string]regie.Workspace{}, map[string]regie.Hash{}
 	}
 	if workspace, ok := l.workspaces[in.Root]; ok {
 		return l.owner, workspace, nil
 	}
-	workspace, err := l.store.EnsureWorkspace(ctx, l.owner, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
+	workspace, err := l.store.EnsureWorkspace(ctx, l.owner.ID, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
 	if err == nil {
 		l.workspaces[in.Root] = workspace
 	}

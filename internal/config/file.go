@@ -33,6 +33,7 @@ type File struct {
 	Providers  map[string]Provider  `yaml:"providers"`
 	Cache      Cache                `yaml:"cache"`
 	Shell      Shell                `yaml:"shell"`
+	Workspace  Workspace            `yaml:"workspace"`
 }
 
 // Approvals are the app's word on what people are asked about (spec 4.4, 13).
@@ -199,7 +200,7 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Shell.check(path)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {

@@ -17,6 +17,7 @@ approvals:
   require_validation: true
   expire: 90m
 automation: {network_retry: 1m, network_give_up: 36h}
+workspace: {time_zone: Asia/Kathmandu}
 budget: {context_tokens: 20000, max_context_messages: 30, model_window: 32768}
 limits:
   chat: {max_autonomous_roundtrips: 30, max_data_query_iterations: 12, max_tokens: 200000, max_seconds: 900}
@@ -63,6 +64,9 @@ func TestFile(t *testing.T) {
 	}
 	if c.File.Automation != (Automation{NetworkRetry: time.Minute, NetworkGiveUp: Patience(36 * time.Hour)}) {
 		t.Errorf("read %+v", c.File.Automation)
+	}
+	if c.File.Workspace.Zone() != "Asia/Kathmandu" {
+		t.Errorf("read %+v", c.File.Workspace)
 	}
 	if c.File.Budget != (Budget{ContextTokens: 20_000, MaxContextMessages: 30, ModelWindow: 32_768}) {
 		t.Errorf("read %+v", c.File.Budget)

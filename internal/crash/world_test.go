@@ -230,7 +230,7 @@ func (w *world) summarise(rw http.ResponseWriter, seed uint64, replies int) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
-	writeChunks(rw, fmt.Sprintf(`{"content":"seed %d: done up to Step %d."}`, seed, replies))
+	writeChunks(rw, fmt.Sprintf(`{"content":"seed %d: done up to Step %d.%s"}`, seed, replies, strings.Repeat(" What is behind that is still open, and nothing was refused.", 14)))
 	finish(rw, "stop")
 }
 

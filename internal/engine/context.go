@@ -245,16 +245,16 @@ func (s *summary) span() (first, last int64) {
 // use.
 func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange regie.Exchange) error {
 	s := r.summary
-	text := r.view().SummaryText(reply)
+	text, useless := r.view().SummaryText(reply)
 	hidden := 0
 	for i := range s.pieces[:s.cut] {
 		hidden += s.pieces[i].Tokens
 	}
 	size := r.thread.gauge.Part(len(text))
-	useless := ""
 	switch {
-	case text == "":
-		useless = "the model wrote no summary"
+	case useless != "":
+	case len(text) < r.view().LeastSummary(s.pieces[:s.cut]):
+		useless = "the model's summary is too short to stand for what it is to replace"
 	case size >= hidden:
 		useless = "the model's summary is longer than what it is to stand for"
 	}

@@ -45,9 +45,9 @@ func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	case m.AI != nil:
 		return v.nativeReply(m.AI, calls)
 	case len(m.Rich) > 0:
-		return []provider.Turn{userTurn(m.LinearText())}
+		return []provider.Turn{openedBy(m.Opening, userTurn(m.LinearText()))}
 	case m.Sender != regie.SenderAI:
-		return []provider.Turn{userTurn(m.Text)}
+		return []provider.Turn{openedBy(m.Opening, userTurn(m.Text))}
 	case v.JSON != nil:
 		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(v.JSON.Encode(&dialect.Reply{PreText: spoken(m.Text)}))}}}
 	default:

@@ -80,6 +80,9 @@ func (e *Encoded) Get(codec string, encode func() []byte) []byte {
 type Part struct {
 	Type regie.PartType `json:"type"`
 	Text string         `json:"text,omitempty"` // text and thinking
+	// Opening says that the text is Regie's, before what a person said: when the round began, and who speaks (decision 14). It is another one
+	// in each run. For a vendor it is text.
+	Opening bool `json:"opening,omitempty"`
 	// Provider and Opaque are what a vendor wants back with the part, of thinking mostly; a codec replays it only if Provider is its own name.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`

@@ -330,7 +330,7 @@ func (w *world) summary() reply {
 	case sumBreak:
 		return reply{Do: doStatus, Status: 500, Body: "no summaries"}
 	default:
-		return reply{Parts: []part{{Text: fmt.Sprintf("Summary %d: some of it is done.", w.summarised)}}}
+		return reply{Parts: []part{{Text: fmt.Sprintf("Summary %d: some of it is done.", w.summarised) + strings.Repeat(" The rest is still open, and nothing was refused.", 17)}}}
 	}
 }
 

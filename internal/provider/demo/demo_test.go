@@ -59,6 +59,22 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestOpening: the day and the name of who speaks are nothing that was asked for.
+func TestOpening(t *testing.T) {
+	said := user("list files")
+	opened := said
+	opened.Parts = append([]provider.Part{{Type: regie.PartText, Text: "[ROUND_START] Monday, 2 March 2026 (Europe/Paris). User: delete notes.txt.\n", Opening: true}}, said.Parts...)
+	for _, turns := range [][]provider.Turn{{said}, {opened}} {
+		reply, err := open(t, provider.Head{Model: Model, Tools: allTools}, turns...).Send(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply.StopReason != "tool_calls" || len(reply.Parts) != 2 || reply.Parts[1].Call.Name != toolList {
+			t.Errorf("%+v of %+v", reply.Parts, turns)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	c := open(t, provider.Head{Model: Model, Tools: allTools}, user("list files"))
 	_, size := c.Request()

@@ -173,10 +173,13 @@ func (t *thread) lastFile() string {
 	return ""
 }
 
+// textOf is what a turn says. The day and the name of who speaks ask for nothing.
 func textOf(turn *provider.Turn) string {
 	var text strings.Builder
-	for _, part := range turn.Parts {
-		text.WriteString(part.Text)
+	for i := range turn.Parts {
+		if !turn.Parts[i].Opening {
+			text.WriteString(turn.Parts[i].Text)
+		}
 	}
 	return text.String()
 }

@@ -37,6 +37,7 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
 	}
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
+	out.Message.Opening = out.Message.Opening.Waiting()
 	event, err := newEvent(regie.EventMessagePending, pendingEvent{&out.Message, mode})
 	if err != nil {
 		return err
@@ -151,13 +152,18 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 	return out, err
 }
 
-// admit gives pending messages their places in the thread, as part of a round.
+// admit gives pending messages their places in the thread, as part of a round; where they begin it, the first one says so.
 func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, now time.Time) ([]regie.Message, error) {
 	admitted := make([]regie.Message, 0, len(waiting))
 	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
 		m := waiting[i].message
 		m.SessionID, m.RoundID, m.Time = fence.SessionID, round, now
+		if begins := round != fence.RoundID; begins && i == 0 {
+			m.Opening = m.Opening.Beginning(now)
+		} else {
+			m.Opening = nil
+		}
 		event, err := newEvent(regie.EventMessage, &m)
 		if err != nil {
 			return nil, err

@@ -26,6 +26,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		return store.Accepted{}, err
 	}
 	message.SessionID, message.RoundID, message.TraceID, message.Time = in.SessionID, round.ID, round.TraceID, now
+	message.Opening = message.Opening.Beginning(now)
 	stored, err := newEvent(regie.EventMessage, &message)
 	if err != nil {
 		return store.Accepted{}, err

@@ -228,7 +228,7 @@ func pending(w *World) {
 		w.T.Helper()
 		in := w.Submission(text)
 		in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
-		in.Message.ClientID = text
+		in.Message.ClientID, in.Message.Opening = text, &regie.Opening{Zone: "Europe/Paris", User: text}
 		accepted, err := w.Store.Submit(w.Ctx, in)
 		w.must(err)
 		again, err := w.Store.Submit(w.Ctx, in)
@@ -272,6 +272,11 @@ func pending(w *World) {
 		last = m.Seq
 		if m.Sender == regie.SenderUser {
 			said = append(said, m.Text)
+		}
+		if o := m.Opening; (o != nil) != (m.Text == "queued one") { // only what begins a round says when that was
+			w.T.Errorf("%q opens with %+v", m.Text, o)
+		} else if o != nil && (o.User != m.Text || o.At.Sub(m.Time).Abs() > time.Second || o.At.Location() == time.UTC) {
+			w.T.Errorf("%q at %v opens with %+v", m.Text, m.Time, o)
 		}
 	}
 	w.equal("the thread", said, []string{"go", "steering", "queued one", "queued two"})

@@ -1,0 +1,65 @@
+package prompt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// OpeningMark begins what stands before the first message of a round: nothing that a person says, and no other notice, begins with it.
+const OpeningMark = "[ROUND_START]"
+
+// maxUserName bounds what a model reads of a user's name, in bytes.
+const maxUserName = 100
+
+// openedBy puts before a person's turn what the round begins with, as a part of its own, so that it can be told from what they said.
+func openedBy(o *regie.Opening, turn provider.Turn) provider.Turn {
+	if o == nil || o.At.IsZero() {
+		return turn
+	}
+	turn.Parts = slices.Insert(turn.Parts, 0, provider.Part{Type: regie.PartText, Text: OpeningLine(o) + "\n", Opening: true})
+	return turn
+}
+
+// OpeningLine is what a model is told when a round begins: date, weekday, time, zone and user (decision 14), on one line.
+func OpeningLine(o *regie.Opening) string {
+	said := []string{dayOf(o.At, o.French)}
+	if !o.DayOnly {
+		said = append(said, o.At.Format("15:04"))
+	}
+	zone := "UTC" + o.At.Format("-07:00")
+	if o.Zone != "" && o.Zone != regie.LocalZone {
+		zone = oneLine(o.Zone) + ", " + zone
+	}
+	line := OpeningMark + " " + strings.Join(said, ", ") + " (" + zone + ")."
+	name := shorten(oneLine(o.User), maxUserName)
+	switch {
+	case name == "":
+		return line
+	case o.French:
+		return line + " Utilisateur : " + name + "."
+	default:
+		return line + " User: " + name + "."
+	}
+}
+
+var (
+	frenchDays   = [...]string{"dimanche", "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi"}
+	frenchMonths = [...]string{"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"}
+)
+
+// dayOf names a day with its weekday.
+func dayOf(at time.Time, french bool) string {
+	if !french {
+		return at.Format("Monday, 2 January 2006")
+	}
+	day := fmt.Sprint(at.Day())
+	if at.Day() == 1 {
+		day = "1er"
+	}
+	return fmt.Sprintf("%s %s %s %d", frenchDays[at.Weekday()], day, frenchMonths[at.Month()-1], at.Year())
+}

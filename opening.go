@@ -1,0 +1,44 @@
+package regie
+
+import "time"
+
+// Opening is what a model is told before the first message of a round, once (decision 14): when it began, where, and who speaks. It is part of
+// that message, so that prompts have the same bytes whenever they are built again, in forks too.
+type Opening struct {
+	// At is when the round began, in its time zone, to the second; zero while the message waits for its round.
+	At time.Time `json:"at,omitzero"`
+	// Zone is the IANA name of the time zone, or LocalZone where the machine's has no name.
+	Zone string `json:"time_zone"`
+	// User is the name of whoever the message is from, as the store knows it.
+	User string `json:"user,omitempty"`
+	// DayOnly leaves the time of day out: an answer that may be given again (spec 6.4) is right for a day, not for a minute.
+	DayOnly bool `json:"day_only,omitempty"`
+	French  bool `json:"french,omitempty"`
+}
+
+// LocalZone is the time zone of the machine where nobody knows its name.
+const LocalZone = "Local"
+
+// Beginning returns the opening of a round that begins at a time; nil of nil.
+func (o *Opening) Beginning(at time.Time) *Opening {
+	if o == nil {
+		return nil
+	}
+	out := *o
+	zone, err := time.LoadLocation(o.Zone)
+	if err != nil { // its name was valid where the message came in, on a machine that knows more of them
+		zone = time.UTC
+	}
+	out.At = at.In(zone).Truncate(time.Second)
+	return &out
+}
+
+// Waiting returns the opening of a message that waits for its round; nil of nil.
+func (o *Opening) Waiting() *Opening {
+	if o == nil {
+		return nil
+	}
+	out := *o
+	out.At = time.Time{}
+	return &out
+}
