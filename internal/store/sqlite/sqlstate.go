@@ -34,7 +34,7 @@ func ExplainState(err error) error {
 		return regie.Errorf(regie.CodeDatabaseLocked, "other transitions are in the way, again and again or for too long: try again (%v)", state)
 	case is("57014"):
 		return regie.Errorf(regie.CodeDatabaseLocked, "the database took too long: try again (%v)", state)
-	case is("08", "57"):
+	case is("08", "57", "25P03", "25P04"): // of these two the transaction took too long, as that of a process which stood still does
 		return regie.Errorf(regie.CodeDatabaseDown, "the database server ended the connection: nothing is lost, try again when it is back (%v)", state)
 	case is("53100"):
 		return regie.Errorf(regie.CodeDiskFull, "the disk of the database server is full: free some space, nothing was lost (%v)", state)
