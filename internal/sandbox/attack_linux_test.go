@@ -305,4 +305,3 @@ func errorsJoin(errs ...error) error {
 	}
 	return nil
 }
-
