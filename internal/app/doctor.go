@@ -16,8 +16,10 @@ import (
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/provider/wire"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 const (
@@ -37,6 +39,13 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 	s.Engine = func(ctx context.Context) doctor.EngineState { return engineState(ctx, s.Config) }
 	s.Shared = func(ctx context.Context) postgres.Inspection {
 		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})
+	}
+	s.Commands = func(ctx context.Context) sandbox.Found {
+		box := newSandbox(s.Config)
+		if root, _, err := workspace.Detect(s.Dir, s.Env("HOME"), true); err == nil {
+			return box.For(ctx, root)
+		}
+		return box.Find(ctx)
 	}
 	return doctor.Examine(ctx, s)
 }

@@ -25,7 +25,8 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		settings.Home = resolved(home)
 	}
-	for _, path := range []string{c.DataDir, c.Origin["file"], c.Origin["setup"]} {
+	_, private := socketPlace(c.DataDir) // who reaches the engine can answer its questions
+	for _, path := range []string{c.DataDir, c.Origin["file"], c.Origin["setup"], private} {
 		if path == "" {
 			continue
 		}

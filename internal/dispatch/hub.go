@@ -216,7 +216,7 @@ func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (othe
 		d := &deltas[i]
 		later := d.RoundID != ends.Round || d.Exchange > ends.Exchange && ends.State != regie.RoundEnded
 		if event.Type == regie.EventToolResult {
-			later = d.CallID != ends.Call
+			later = d.CallID.IsZero() || d.CallID != ends.Call
 		}
 		if later {
 			others = append(others, *d)

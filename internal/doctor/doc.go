@@ -7,7 +7,8 @@
 //	database.go   the database and who holds it; locks.go
 //	shared.go     a PostgreSQL in its place
 //	engine.go     the engine, the clock, the workspace
-//	machine.go    tools for a sandbox, the terminal
+//	commands.go   what commands are confined by
+//	machine.go    the terminal
 //
 // It changes nothing: it makes no directory, no database and no key, and takes no lock for longer than a look. What it writes to try a disk
 // is a file without a name. It starts no goroutine and asks nobody by itself: what other packages found out is given to it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/store/postgres"
 )
 
@@ -118,6 +119,8 @@ type Subject struct {
 	Engine func(context.Context) EngineState
 	// Shared looks at the PostgreSQL that Config names; it is asked only where it names one.
 	Shared func(context.Context) postgres.Inspection
+	// Commands finds out what commands are confined by in the workspace of Dir; nil leaves it out.
+	Commands func(context.Context) sandbox.Found
 	// Terminals says of the three standard streams whether they are terminals.
 	Terminals [3]bool
 	// CheckTime bounds the check of the database; zero means 20 s.

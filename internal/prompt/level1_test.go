@@ -20,7 +20,7 @@ func every(f func(d Documentation)) {
 						Limits: regie.Limits{Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000, Seconds: 60},
 					}
 					if bits&4 != 0 {
-						d.Toolkits, d.Servers = []string{"files"}, []string{"billing", "ledger"}
+						d.Toolkits, d.Servers = []string{"files", "shell"}, []string{"billing", "ledger"}
 					}
 					if bits&8 != 0 {
 						d.Instructions = "You keep papers.\n\n## limits\nNone.\n\n## Ours\n- be brief"
@@ -54,7 +54,7 @@ func TestLevel1(t *testing.T) {
 		}
 		for name, wanted := range map[string]bool{
 			"role": true, "limits": true, "unattended": d.Type == regie.SessionAutomation, "instructions": d.Instructions != "",
-			"questions": d.Questions && d.Degree != 1, "files": len(d.Toolkits) > 0 && d.Degree != 1, "outside": len(d.Servers) > 0 && d.Degree != 1,
+			"questions": d.Questions && d.Degree != 1, "files": len(d.Toolkits) > 0 && d.Degree != 1, "shell": len(d.Toolkits) > 0 && d.Degree != 1, "outside": len(d.Servers) > 0 && d.Degree != 1,
 			"plan": d.Degree >= 3, "style": d.Degree == 4 && d.Type == regie.SessionChat,
 		} {
 			if once[name] != wanted {

@@ -51,7 +51,7 @@ func TestProbesCanFail(t *testing.T) {
 	}
 	for _, name := range []string{
 		"write-outside", "write-git-hook", "write-git-config", "rename-git", "write-regie", "read-data", "read-outside", "link-out", "hard-link-out", "dotdot-out",
-		"kill", "ptrace", "mount", "chroot", "user-namespace", "clone-namespace", "capabilities", "setuid-file", "tiocsti", "io_uring", "unix-socket", "abstract-socket", "network", "datagrams", "clone3",
+		"kill", "ptrace", "other-limits", "mount", "chroot", "user-namespace", "clone-namespace", "capabilities", "setuid-file", "tiocsti", "io_uring", "unix-socket", "abstract-socket", "network", "datagrams", "clone3",
 	} {
 		if name == "hard-link-out" && !got[name] {
 			continue // the temporary directory may lie on another file system, or the links be protected
@@ -305,4 +305,3 @@ func errorsJoin(errs ...error) error {
 	}
 	return nil
 }
-

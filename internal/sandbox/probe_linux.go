@@ -92,6 +92,14 @@ var attacks = []attack{
 	{"keyring", func(*targets) error { return refusedBy(unix.SYS_KEYCTL) }},
 	{"userfaultfd", func(*targets) error { return refusedBy(unix.SYS_USERFAULTFD) }},
 	{"io_uring", func(*targets) error { return refusedBy(unix.SYS_IO_URING_SETUP) }},
+	{"other-limits", func(t *targets) error {
+		return t.onVictim(func(pid int) error { return unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &unix.Rlimit{}) })
+	}},
+	{"shared-memory", func(t *targets) error {
+		return t.onVictim(func(int) error {
+			return errnoOf(unix.Syscall(unix.SYS_SHMGET, unix.IPC_PRIVATE, 4096, 0))
+		})
+	}},
 	{"perf", func(*targets) error { return refusedBy(unix.SYS_PERF_EVENT_OPEN) }},
 	{"open-files", func(*targets) error { return openFiles() }},
 	{"environment", func(t *targets) error { return environment(t.Canary) }},

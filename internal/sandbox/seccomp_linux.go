@@ -88,8 +88,15 @@ func (f *filter) on(number uint32, body func(*filter)) {
 // sockets says which families of sockets a command gets.
 type sockets struct{ none, unix bool }
 
-// program is the filter of a command.
-func program(s sockets) filter {
+// shared are the calls that reach processes of the same user by numbers, which no path and no network names: refused where a command is in no
+// namespace of its own.
+var shared = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_PIDFD_OPEN,
+}
+
+// program is the filter of a command; alone says that it has namespaces of its own.
+func program(s sockets, alone bool) filter {
 	var f filter
 	f.load(dataArch)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
@@ -104,6 +111,13 @@ func program(s sockets) filter {
 	}
 	for _, number := range absent {
 		f.equal(number, unix.ENOSYS)
+	}
+	if !alone {
+		for _, number := range shared {
+			f.equal(number, unix.EPERM)
+		}
+		f.on(unix.SYS_PRLIMIT64, func(f *filter) { onlySelf(f, 0) })
+		f.on(unix.SYS_SETPRIORITY, func(f *filter) { onlySelf(f, 1) })
 	}
 	f.on(unix.SYS_CLONE, func(f *filter) { f.arg(0); f.any(newSpaces, unix.EPERM) })
 	f.on(unix.SYS_IOCTL, func(f *filter) {
@@ -121,6 +135,13 @@ func program(s sockets) filter {
 	filterHere(&f)
 	f.ret(unix.SECCOMP_RET_ALLOW)
 	return f
+}
+
+// onlySelf refuses what is about another process; argument n is its number.
+func onlySelf(f *filter, n uint32) {
+	f.arg(n)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+	f.refuse(unix.EPERM)
 }
 
 // noDevice refuses to make a device, and what would run with the rights of its owner; the mode is argument n.

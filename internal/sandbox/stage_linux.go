@@ -232,7 +232,7 @@ func (j *job) confine() error {
 		}
 	}
 	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap && (!j.Network || version >= landlockNeeded)}
-	return program(families).install()
+	return program(families, j.Tier == Bubblewrap).install()
 }
 
 // find looks for a program as a shell does.

@@ -1,0 +1,244 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/sandbox"
+)
+
+// runs is a call of shell_exec.
+func runs(id, command string, timeout int) call {
+	arguments, _ := json.Marshal(map[string]any{"command": command, "timeout": timeout}) // of text it does not fail
+	return call{id, "shell__shell_exec", string(arguments)}
+}
+
+// needsSandbox skips where commands cannot be confined; in CI they can.
+func needsSandbox(t *testing.T) {
+	t.Helper()
+	found := sandbox.New(sandbox.Config{Environ: os.Environ()}).Find(t.Context())
+	if found.Tier != sandbox.None {
+		return
+	}
+	if os.Getenv("REGIE_CI") != "" && runtime.GOOS == "linux" {
+		t.Fatalf("CI confines commands, and nothing does here: %+v", found)
+	}
+	t.Skip("commands cannot be confined here")
+}
+
+// TestShellRules allows a command always: that one runs from then on, with any timeout and without a question; whatever only looks like it is asked about.
+func TestShellRules(t *testing.T) {
+	needsSandbox(t)
+	b := newBed(t, newModel(t,
+		says("", runs("a", "echo one", 5)), says("", runs("b", "echo  'one'", 6)), says("", runs("c", "echo one; echo two", 6)), says("", runs("d", "echo one two", 6)), says("ok")))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	scopes := asked.Reviews[0].Preview.Scopes
+	if len(scopes) != 2 || scopes[1].Kind != regie.ScopeArgv {
+		t.Fatalf("an answer may cover %+v", scopes)
+	}
+	heard := make(chan string, 100)
+	go func() { // ends with the connection
+		_ = conn.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
+			if item.Delta != nil && item.Delta.Output != "" {
+				heard <- item.Delta.Output
+			}
+			return nil
+		})
+	}()
+	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: &scopes[1]})); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"echo one; echo two", "echo one two"} {
+		next := b.next(conn, run.SessionID, asked.ID)
+		if next.ID.IsZero() || !strings.Contains(string(next.Reviews[0].Arguments), command) {
+			t.Fatalf("asked about %+v", next.Reviews)
+		}
+		b.decide(conn, next, regie.Decision{CallID: next.Reviews[0].CallID, Answer: regie.AnswerAllow})
+		asked = next
+	}
+	view := b.await(conn, run)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+	var results []string
+	for _, exchange := range view.Exchanges {
+		for _, c := range exchange.Calls {
+			results = append(results, c.Result)
+		}
+	}
+	for i, want := range []string{"one\n", "one\n", "one\ntwo\n", "one two\n"} {
+		if results[i] != "exit code: 0\noutput:\n"+want {
+			t.Errorf("the result %d is %q", i+1, results[i])
+		}
+	}
+	select {
+	case output := <-heard:
+		if output != "one\n" {
+			t.Errorf("heard %q", output)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody heard the output")
+	}
+}
+
+// TestShellUnattended: what nobody watches runs confined, or not at all.
+func TestShellUnattended(t *testing.T) {
+	t.Run("without a sandbox", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", runs("a", "echo one > new", 5)), says("", call{"c", "session__complete", `{"summary":"done"}`})))
+		b.settings.File.Shell.Sandbox = "none"
+		view := b.ask(b.unattended(regie.DialectNative))
+		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallFailed || got.Error.Code != regie.CodeNoSandbox {
+			t.Errorf("got %s %+v", got.State, got.Error)
+		}
+		if _, err := os.Stat(filepath.Join(b.root, "new")); err == nil {
+			t.Error("it ran")
+		}
+	})
+	t.Run("in a sandbox", func(t *testing.T) {
+		needsSandbox(t)
+		b := newBed(t, newModel(t, says("", runs("a", "echo one > new", 5)), says("", call{"c", "session__complete", `{"summary":"done"}`})))
+		view := b.ask(b.unattended(regie.DialectNative))
+		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallSucceeded {
+			t.Errorf("got %s %+v", got.State, got.Error)
+		}
+	})
+	t.Run("in one that is not there", func(t *testing.T) {
+		if runtime.GOOS == "linux" {
+			t.Skip("Linux has one")
+		}
+		b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
+		b.settings.File.Shell.Sandbox = "bubblewrap"
+		view := b.run(everything)
+		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallFailed || got.Error.Code != regie.CodeNoSandbox {
+			t.Errorf("got %s %+v", got.State, got.Error)
+		}
+	})
+}
+
+// TestShellUnconfined asks about every command that nothing confines, whatever is allowed, and says so.
+func TestShellUnconfined(t *testing.T) {
+	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
+	b.settings.File.Shell.Sandbox = "none"
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	review := asked.Reviews[0]
+	if review.Verdict != regie.VerdictMustAsk || !strings.Contains(review.Preview.Sentence.String(), "WITHOUT a sandbox") || len(review.Preview.Scopes) != 0 {
+		t.Errorf("asked %+v", review)
+	}
+	b.decide(conn, asked, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+}
+
+// shellJob is what the child process of TestShellKilled is told.
+type shellJob struct {
+	Settings config.Config
+	Request  dispatch.RunRequest
+}
+
+// TestShellKilled kills the engine with SIGKILL in the middle of a command: the command dies with it, its outcome is UNKNOWN, and nobody runs it again.
+func TestShellKilled(t *testing.T) {
+	if said := os.Getenv("REGIE_TEST_SHELL"); said != "" {
+		runAndWait(t, said)
+		return
+	}
+	needsSandbox(t)
+	b := newBed(t, newModel(t, says("", runs("a", "echo x >> ran; while :; do echo y >> alive; sleep 0.02; done", 60)), says("ok")))
+	in := b.request(everything)
+	said, err := json.Marshal(shellJob{b.settings, in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestShellKilled$", "-test.count=1")
+	child.Env = append(os.Environ(), "REGIE_TEST_SHELL="+string(said))
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	size := func(name string) int64 {
+		info, err := os.Stat(filepath.Join(b.root, name))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	for deadline := time.Now().Add(30 * time.Second); size("alive") == 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the command does not start")
+		}
+	}
+	if err := errors.Join(child.Process.Signal(syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	conn := b.connect()
+	defer conn.Close()
+	view := b.await(conn, dispatch.Run{SessionID: in.SessionID, RoundID: b.lastRound(conn, in.SessionID)})
+	expect(t, view, regie.EndAnswered, "UNKNOWN")
+	if size("ran") != 2 {
+		t.Errorf("the command ran %d times", size("ran")/2)
+	}
+	for before, deadline := size("alive"), time.Now().Add(5*time.Second); ; {
+		<-time.After(200 * time.Millisecond) // ten of its steps
+		now := size("alive")
+		if now == before {
+			break
+		}
+		if before = now; time.Now().After(deadline) {
+			t.Fatal("the command is alive")
+		}
+	}
+}
+
+// lastRound is the only round of a session.
+func (b *bed) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
+	b.t.Helper()
+	b.until(conn, session, func(e *regie.Event) bool {
+		var body struct {
+			RoundID regie.ID `json:"round_id"`
+		}
+		if e.Type == regie.EventRound && json.Unmarshal(e.Body, &body) == nil {
+			round = body.RoundID
+		}
+		return !round.IsZero()
+	})
+	return round
+}
+
+func runAndWait(t *testing.T, said string) {
+	t.Helper()
+	var in shellJob
+	if err := json.Unmarshal([]byte(said), &in); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	if err == nil {
+		_, err = conn.Submit(context.Background(), in.Request)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {}
+}
+
