@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/plain"
@@ -141,5 +142,20 @@ func (c *command) modelLine(m *app.ModelInfo) string {
 	if m.Thinking {
 		can = append(can, c.text.T("thinking"))
 	}
+	can = append(can, c.priceLine(m.Price))
 	return fmt.Sprintf("%s%-36s %s", mark, m.Name, strings.Join(can, ", "))
+}
+
+// priceLine says what a model costs; what nobody knows is never 0 (spec 6.3).
+func (c *command) priceLine(p app.Price) string {
+	switch {
+	case !p.Known:
+		return c.text.T("price unknown")
+	case p.Input == 0 && p.Output == 0 && p.UpTo == 0:
+		return c.text.T("costs nothing")
+	case p.UpTo > 0:
+		return c.text.T("$%s in and $%s out for a million tokens, up to a prompt of %d tokens", regie.Dollars(p.Input), regie.Dollars(p.Output), p.UpTo)
+	default:
+		return c.text.T("$%s in and $%s out for a million tokens", regie.Dollars(p.Input), regie.Dollars(p.Output))
+	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
@@ -139,6 +140,30 @@ type ModelInfo struct {
 	ContextTokens int    `json:"context_tokens,omitempty"` // 0 = unknown
 	MaxOutput     int    `json:"max_output,omitempty"`     // tokens; 0 = unknown
 	Chosen        bool   `json:"chosen,omitempty"`
+	Price         Price  `json:"price"`
+}
+
+// Price is what a model costs, in millionths of a US dollar for a million tokens; the rates mean nothing unless Known (spec 6.3).
+type Price struct {
+	Known       bool  `json:"known"`
+	Input       int64 `json:"input_microusd"`
+	CachedInput int64 `json:"cached_input_microusd"`
+	CacheWrite  int64 `json:"cache_write_microusd"`
+	Output      int64 `json:"output_microusd"`
+	// UpTo is the largest prompt that the rates are for, in tokens; 0 bounds it not.
+	UpTo int64 `json:"up_to_tokens,omitempty"`
+}
+
+// priceOf is what a model of a provider costs: one on this machine nothing, unless the file says otherwise (decision 29).
+func priceOf(c *config.Config, provider, model string, local bool) Price {
+	p, stated, known := c.Price(provider, model)
+	if local && !stated {
+		return Price{Known: true}
+	}
+	if !known {
+		return Price{}
+	}
+	return Price{Known: true, Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Output: p.Output, UpTo: p.UpTo}
 }
 
 // ProviderInfo is a configured provider as it stands: where it comes from, whether it answers, and what it has.
@@ -169,13 +194,14 @@ func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []P
 	defer cancel()
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { out[i] = inspect(ctx, &c, name) })
+		group.Go(func() { out[i] = inspect(ctx, &c, name, timeout) })
 	}
 	group.Wait()
 	return out
 }
 
-func inspect(ctx context.Context, c *config.Config, name string) ProviderInfo {
+// inspect asks a provider what it has; within is how long ctx leaves it for that.
+func inspect(ctx context.Context, c *config.Config, name string, within time.Duration) ProviderInfo {
 	p, _ := c.Named(name)
 	info := ProviderInfo{
 		Name: name, Type: p.Type, API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Chosen: name == c.Provider, Sizes: p.Models, Origin: p.Origin,
@@ -189,6 +215,9 @@ func inspect(ctx context.Context, c *config.Config, name string) ProviderInfo {
 		return info
 	}
 	models, err := list(ctx, p)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", p.BaseURL, within.String())
+	}
 	if err != nil {
 		info.Code, info.Error = provider.CodeOf(err), err.Error()
 		return info
@@ -198,17 +227,20 @@ func inspect(ctx context.Context, c *config.Config, name string) ProviderInfo {
 		m := &models[i]
 		info.Models = append(info.Models, ModelInfo{
 			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
-			Chosen: info.Chosen && m.Name == c.Model,
+			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, info.Local),
 		})
 	}
 	return info
 }
 
+// tryTime bounds the trying of a provider.
+const tryTime = 20 * time.Second
+
 // TryProvider asks a provider of settings that are not stored yet for its models: whether it is there, and takes the key.
 func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	info := inspect(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name)
+	info := inspect(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name, tryTime)
 	if info.Code == "" {
 		return info.Models, nil
 	}

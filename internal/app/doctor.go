@@ -63,7 +63,7 @@ func examined(ctx context.Context, c *config.Config) []doctor.Server {
 func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 	p, _ := c.Named(name)
 	start := time.Now()
-	info := inspect(ctx, c, name)
+	info := inspect(ctx, c, name, doctorServers)
 	s := doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local, HasKey: info.HasKey, Asked: usable(p),
 		Code: info.Code, Error: info.Error, Took: time.Since(start),

@@ -1,0 +1,43 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
+)
+
+// TestListModels: a server that is slow is told as such, and of each model what it costs, where anybody knows it.
+func TestListModels(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer slow.Close()
+	ready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"object":"list","data":[{"id":"known","object":"model"},{"id":"other","object":"model"}]}`)
+	}))
+	defer ready.Close()
+	input, output := config.Dollars(2_000_000), config.Dollars(5_500_000)
+	prices := map[string]config.Rates{"known": {Input: &input, Output: &output}}
+	c := config.Config{Providers: map[string]config.Provider{
+		"slow":  {Name: "slow", Type: config.ProviderOpenAI, BaseURL: slow.URL + "/v1"},
+		"ready": {Name: "ready", Type: config.ProviderOpenAI, BaseURL: ready.URL + "/v1", Prices: prices},
+	}}
+	list := app.ListModels(t.Context(), c, 300*time.Millisecond)
+	if len(list) != 2 || list[0].Name != "ready" {
+		t.Fatalf("%+v", list)
+	}
+	if want := slow.URL + "/v1 did not answer within 300ms"; list[1].Code != regie.CodeTimeout || list[1].Error != want {
+		t.Errorf("the slow one: %s: %s", list[1].Code, list[1].Error)
+	}
+	models := list[0].Models
+	if len(models) != 2 || !models[0].Price.Known || models[0].Price.Input != 2_000_000 || models[0].Price.Output != 5_500_000 {
+		t.Fatalf("%+v", models)
+	}
+	if models[1].Price != (app.Price{Known: true}) { // on this machine
+		t.Errorf("%+v", models[1].Price)
+	}
+}
