@@ -41,6 +41,9 @@ func (c *command) origin(from string) string {
 func (c *command) requireModel(ctx context.Context) error {
 	c.settle(ctx)
 	err := c.config.RequireModel()
+	if err == nil {
+		err = app.Sized(ctx, &c.config)
+	}
 	if err == nil && !c.warned && app.Untempered(c.config) {
 		c.warned = true
 		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",

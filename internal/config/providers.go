@@ -174,6 +174,22 @@ func KeyVariables() (out []string) {
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
 
+// IsSize reports whether a name of a model is that of a size, which providers map to their models (spec 6.3).
+func IsSize(model string) bool { return slices.Contains([]string{"small", DefaultSize, "large"}, model) }
+
+// Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its provider maps to none: the server may have a
+// model that is called so, which this does not know.
+func (c *Config) Unmapped() error {
+	if !IsSize(c.Model) || c.Provider == ProviderDemo || c.Provider == ProviderReplay {
+		return nil
+	}
+	if _, mapped := c.Providers[c.Provider].Models[c.Model]; mapped { // to a model of the same name
+		return nil
+	}
+	return regie.Errorf(regie.CodeBadRequest, "%s has no model for the size %s (from %s): say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
+		c.Provider, c.Model, c.Origin["model"], c.Provider, c.Model)
+}
+
 // collect gathers the providers of both files and of the keys in the environment.
 func (c *Config) collect(env func(string) string) error {
 	c.Providers = map[string]Provider{}
