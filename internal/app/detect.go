@@ -211,6 +211,10 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		info.Local = wire.IsLoopback(u.Hostname())
 	}
+	if err := p.Keyless(); err != nil {
+		info.Code, info.Error = regie.CodeProviderAuth, err.Error()
+		return info
+	}
 	if !usable(p) {
 		info.Code = regie.CodeProviderAuth
 		return info

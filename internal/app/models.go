@@ -57,6 +57,9 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 
 // newProvider makes the provider of settings.
 func newProvider(s config.Provider, window int) (provider.Provider, error) {
+	if err := s.Keyless(); err != nil {
+		return nil, err
+	}
 	switch s.Type {
 	case config.ProviderAnthropic:
 		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
