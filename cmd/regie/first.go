@@ -40,7 +40,16 @@ func (c *command) origin(from string) string {
 // requireModel returns CodeNoModel where no model can answer. The sentence is short where the screen says the rest.
 func (c *command) requireModel(ctx context.Context) error {
 	c.settle(ctx)
-	return c.config.RequireModel()
+	err := c.config.RequireModel()
+	if err == nil {
+		err = app.Sized(ctx, &c.config)
+	}
+	if err == nil && !c.warned && app.Untempered(c.config) {
+		c.warned = true
+		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
+			c.config.Origin["file"], c.config.Model)))
+	}
+	return err
 }
 
 // orSetup is requireModel for a person who is there: without any model they choose one first.

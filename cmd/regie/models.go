@@ -154,8 +154,8 @@ func (c *command) priceLine(p app.Price) string {
 	case p.Input == 0 && p.Output == 0 && p.UpTo == 0:
 		return c.text.T("costs nothing")
 	case p.UpTo > 0:
-		return c.text.T("%s USD in and %s USD out for a million tokens, up to a prompt of %d tokens", regie.Dollars(p.Input), regie.Dollars(p.Output), p.UpTo)
+		return c.text.T("$%s in and $%s out for a million tokens, up to a prompt of %d tokens", regie.Dollars(p.Input), regie.Dollars(p.Output), p.UpTo)
 	default:
-		return c.text.T("%s USD in and %s USD out for a million tokens", regie.Dollars(p.Input), regie.Dollars(p.Output))
+		return c.text.T("$%s in and $%s out for a million tokens", regie.Dollars(p.Input), regie.Dollars(p.Output))
 	}
 }

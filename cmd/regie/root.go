@@ -50,6 +50,7 @@ type command struct {
 	stderr io.Writer
 	level  *slog.LevelVar
 	found  *app.Found // what was looked for where no model is named; nil where nobody looked
+	warned bool       // that a temperature is not sent
 }
 
 // Main runs the program and returns its exit code.

@@ -43,6 +43,8 @@ func TestScripts(t *testing.T) {
 		server.Models = map[string][]string{"openai": {"only-one"}, "anthropic": {"claude-opus-5-5", "claude-sonnet-5-5"}, "ollama": {"nomic-embed-text", "qwen3:8b"}, "gemini": {"gemini-3.5-flash"}, "responses": {"gpt-5.5"}}[format.Name]
 		servers["SERVER_"+strings.ToUpper(format.Name)] = server.URL
 	}
+	sized := providertest.NewServer(t, &providertest.Formats()[0], providertest.Scene{Text: []string{"Done by a large one."}})
+	sized.Models, servers["SERVER_SIZED"] = []string{"large"}, sized.URL
 	for _, vendor := range providertest.Vendors() {
 		scenes := []providertest.Scene{{Text: []string{"I look."}, Calls: []provider.Call{{ID: "a", Name: "files__list_files", Arguments: "{}"}}}, {Text: []string{"Done by ", vendor.Name, "."}}}
 		if vendor.NoTools {

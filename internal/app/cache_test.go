@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider/providertest"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -276,5 +278,40 @@ func TestCacheOfAChat(t *testing.T) {
 	}
 	if m.count() != 2 {
 		t.Errorf("asked %d times", m.count())
+	}
+}
+
+// TestCacheByTemperature: temperature 0 has answers kept by itself only where the model is told it.
+func TestCacheByTemperature(t *testing.T) {
+	for name, c := range map[string]struct {
+		model, effort, cache string
+		cached               bool
+	}{
+		"told":                      {"claude-haiku-4-5", "", "", true},
+		"not told":                  {"claude-opus-5-5", "", "", false},
+		"not told with an effort":   {"claude-sonnet-4-6", "high", "auto", false},
+		"not told, and on":          {"claude-opus-5-5", "", "on", true},
+		"told, since it thinks not": {"claude-opus-5-5", "none", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, format := range providertest.Formats() {
+				if format.Name != config.ProviderAnthropic {
+					continue
+				}
+				server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"two files"}})
+				b := fallbackBed(t, server.URL, "", "")
+				zero := 0.0
+				b.settings.Providers["one"] = config.Provider{Name: "one", Type: format.Name, BaseURL: server.URL, Origin: map[string]string{}}
+				b.settings.BaseURL, b.settings.Model = server.URL, c.model
+				b.settings.File.Agents = map[string]config.Agent{"main": {Provider: "one", Cache: c.cache, Temperature: &zero, ReasoningEffort: c.effort}}
+				first, second := b.run(everything), b.run(everything)
+				if expect(t, second, regie.EndAnswered); !cachedAt(first).IsZero() || cachedAt(second).IsZero() == c.cached {
+					t.Errorf("cached at %v", cachedAt(second))
+				}
+				if app.Untempered(b.settings) == strings.HasPrefix(name, "told") {
+					t.Error("what people are told of it is not so")
+				}
+			}
+		})
 	}
 }

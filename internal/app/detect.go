@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -210,6 +211,10 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		info.Local = wire.IsLoopback(u.Hostname())
 	}
+	if err := p.Keyless(); err != nil {
+		info.Code, info.Error = regie.CodeProviderAuth, err.Error()
+		return info
+	}
 	if !usable(p) {
 		info.Code = regie.CodeProviderAuth
 		return info
@@ -249,3 +254,23 @@ func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 	}
 	return nil, regie.Errorf(info.Code, "%s", info.Error)
 }
+
+// Sized returns CodeBadRequest where the chosen model is only the name of a size that its provider maps to no model (spec 6.3), and its server
+// has none that is called so.
+func Sized(ctx context.Context, c *config.Config) error {
+	unmapped := c.Unmapped()
+	if unmapped == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sizedTime)
+	defer cancel()
+	p, _ := c.Named(c.Provider)
+	models, err := list(ctx, p)
+	if err == nil && slices.ContainsFunc(models, func(m provider.Model) bool { return m.Name == c.Model || m.Name == c.Model+":latest" }) {
+		return nil
+	}
+	return unmapped
+}
+
+// sizedTime bounds how long a server is asked whether it has a model.
+const sizedTime = 5 * time.Second

@@ -64,6 +64,9 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 
 // newProvider makes the provider of settings.
 func newProvider(s config.Provider, window int) (provider.Provider, error) {
+	if err := s.Keyless(); err != nil {
+		return nil, err
+	}
 	switch s.Type {
 	case config.ProviderAnthropic:
 		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
@@ -77,4 +80,14 @@ func newProvider(s config.Provider, window int) (provider.Provider, error) {
 		}
 		return openai.New(openai.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Vendor: s.Wire(), ContextTokens: window})
 	}
+}
+
+// Untempered reports whether the settings name a temperature that the chosen model is not told, because it takes none.
+func Untempered(c config.Config) bool {
+	agent := c.File.Agents["main"]
+	if agent.Temperature == nil {
+		return false
+	}
+	p, err := model(c, c.Provider)
+	return err == nil && !p.Capabilities(c.Model).Temperature.Carried(agent.ReasoningEffort)
 }

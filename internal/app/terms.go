@@ -57,7 +57,10 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 		in.Policy.Questions, in.Policy.WaitNetwork = false, true
 	}
 	in.Policy.French, in.Policy.AnswerCheck = text.IsFrench(cmp.Or(agent.Language, l.config.Language)), agent.AnswerCheck
-	in.Policy.Temperature, in.Policy.Cache = agent.Temperature, agent.Caches() && !in.NoCache
+	in.Policy.Temperature = agent.Temperature
+	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
+	in.Policy.Cache = in.Policy.Cache && !in.NoCache
+	in.Policy.CacheIfTold = in.Policy.CacheIfTold && in.Policy.Cache
 	if err := l.affordable(in); err != nil {
 		return out, err
 	}

@@ -49,6 +49,8 @@ type Policy struct {
 	// response cache and go into it (spec 6.4). Whatever a request says of them, the engine settles them.
 	Temperature *float64 `json:"temperature,omitempty"`
 	Cache       bool     `json:"cache,omitempty"`
+	// CacheIfTold has the cache used only with a model that is told the temperature: some take none, and answer another way each time.
+	CacheIfTold bool `json:"cache_if_told,omitempty"`
 	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
 	Fallback []Fallback `json:"fallback,omitempty"`
 }

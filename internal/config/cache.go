@@ -53,14 +53,14 @@ func (a *Agent) checkCache(path, at string) error {
 }
 
 // Caches reports whether the agent's answers may come from the response cache: where it says so, else where the same question has the same
-// answer anyhow.
-func (a *Agent) Caches() bool {
+// answer anyhow, which holds only where the model is told the temperature.
+func (a *Agent) Caches() (caches, onlyIfTold bool) {
 	switch a.Cache {
 	case CacheOn:
-		return true
+		return true, false
 	case CacheOff:
-		return false
+		return false, false
 	default:
-		return a.Temperature != nil && *a.Temperature == 0
+		return a.Temperature != nil && *a.Temperature == 0, true
 	}
 }

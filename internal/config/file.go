@@ -213,7 +213,7 @@ func parseFile(path string, data []byte) (File, error) {
 		case p.NumCtx < 0 || p.NumCtx > 0 && p.NumCtx < 1024:
 			return f, regie.Errorf(regie.CodeBadRequest, "providers.%s.num_ctx in %s must be at least 1024", name, path)
 		}
-		if err := checkPrices(path, name, p.Prices); err != nil {
+		if err := errors.Join(checkPrices(path, name, p.Prices), p.checkValues(path, name)); err != nil {
 			return f, err
 		}
 	}

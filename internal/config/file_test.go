@@ -124,6 +124,9 @@ func TestFileRefuses(t *testing.T) {
 		"a limit below":    {"limits: {chat: {max_action_retries: -1}}", "limits.chat"},
 		"a limit beyond":   {"agents: {main: {limits: {max_tokens: 99999999999}}}", "agents.main.limits"},
 		"unknown limit":    {"limits:\n  chat: {max_replies: 3}", "line 2"},
+		"no duration":      {"cache: {ttl: 5}", "line 1: 5 stands where a duration such as 5m belongs"},
+		"no keep-alive":    {"providers: {ollama: {keep_alive: zz}}", `providers.ollama.keep_alive in`},
+		"no model":         {`providers: {ollama: {models: {small: ""}}}`, "providers.ollama.models.small in"},
 		"too large":        {strings.Repeat("#", maxFile+1), "more than"},
 	} {
 		if _, err := load(t, c.content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), c.says) {

@@ -55,6 +55,8 @@ func inWords(said string) string {
 	}
 	wanted := "keys with values, such as approvals: {require: writes}"
 	switch kind := found[4]; {
+	case kind == "time.Duration":
+		wanted = "a duration such as 5m"
 	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
 		wanted = "a whole number"
 	case strings.HasPrefix(kind, "float"):

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -35,6 +37,8 @@ type Provider struct {
 	ServiceTier string `yaml:"service_tier,omitempty"`
 	// Prices are what its models cost, by name, or AnyModel for all others; they go before the built-in list (spec 6.3).
 	Prices map[string]Rates `yaml:"prices,omitempty"`
+	// unset says that the variable of APIKeyEnv is not set.
+	unset bool
 	// Origin says where each value comes from: a file, a variable, "default".
 	Origin map[string]string `yaml:"-"`
 }
@@ -174,6 +178,22 @@ func KeyVariables() (out []string) {
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
 
+// IsSize reports whether a name of a model is that of a size, which providers map to their models (spec 6.3).
+func IsSize(model string) bool { return slices.Contains([]string{"small", DefaultSize, "large"}, model) }
+
+// Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its provider maps to none: the server may have a
+// model that is called so, which this does not know.
+func (c *Config) Unmapped() error {
+	if !IsSize(c.Model) || c.Provider == ProviderDemo || c.Provider == ProviderReplay {
+		return nil
+	}
+	if _, mapped := c.Providers[c.Provider].Models[c.Model]; mapped { // to a model of the same name
+		return nil
+	}
+	return regie.Errorf(regie.CodeBadRequest, "%s has no model for the size %s (from %s): say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
+		c.Provider, c.Model, c.Origin["model"], c.Provider, c.Model)
+}
+
 // collect gathers the providers of both files and of the keys in the environment.
 func (c *Config) collect(env func(string) string) error {
 	c.Providers = map[string]Provider{}
@@ -264,6 +284,30 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	return nil
 }
 
+// checkValues holds what is written of a provider to what can be meant.
+func (p *Provider) checkValues(path, name string) error {
+	if p.KeepAlive != "" {
+		_, number := strconv.Atoi(p.KeepAlive)
+		if _, duration := time.ParseDuration(p.KeepAlive); number != nil && duration != nil {
+			return regie.Errorf(regie.CodeBadRequest, "providers.%s.keep_alive in %s is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", name, path, p.KeepAlive)
+		}
+	}
+	for _, size := range slices.Sorted(maps.Keys(p.Models)) {
+		if strings.TrimSpace(p.Models[size]) == "" {
+			return regie.Errorf(regie.CodeBadRequest, "providers.%s.models.%s in %s names no model: name one, or leave it out", name, size, path)
+		}
+	}
+	return nil
+}
+
+// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set: nobody is asked without it.
+func (p *Provider) Keyless() error {
+	if !p.unset || p.APIKey != "" {
+		return nil
+	}
+	return regie.Errorf(regie.CodeProviderAuth, "the provider %s takes its key from the variable %s, which is not set: set it, or take api_key_env out", p.Name, p.APIKeyEnv)
+}
+
 // tierWord is what a tier looks like, for a server of which nobody knows the vendor's.
 var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
@@ -296,6 +340,7 @@ func (p *Provider) key(env func(string) string, known vendor) {
 	if p.APIKey = env(variable); p.APIKey != "" {
 		p.Origin["api_key"] = variable
 	}
+	p.unset = p.APIKey == "" && p.APIKeyEnv != ""
 }
 
 func checkAddress(address, origin string) error {
@@ -317,6 +362,7 @@ func (c *Config) Named(name string) (Provider, bool) {
 		ok = name == c.Provider
 	}
 	if name == c.Provider {
+		p.unset = p.unset && p.BaseURL == c.BaseURL // a key is for the address that it is configured with
 		p.BaseURL, p.APIKey = c.BaseURL, c.APIKey
 		p.Origin = maps.Clone(p.Origin)
 		for _, field := range []string{"base_url", "api_key"} {

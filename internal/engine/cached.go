@@ -26,7 +26,7 @@ func (r *run) caches() bool { return r.cfg.Cache != nil && r.policy.Cache }
 
 // keyed begins the key of a conversation that was opened with a head.
 func (r *run) keyed(head provider.Head) *provider.Key {
-	if !r.caches() {
+	if !r.caches() || r.policy.CacheIfTold && !r.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
 		return nil
 	}
 	return provider.NewKey(head, provider.KeyTerms{

@@ -30,10 +30,7 @@ func (r *run) callModel(ctx context.Context) error {
 		}
 		// Nobody can answer: the person is told why, and the run does not wait for ever.
 		failed := &provider.Error{Code: regie.CodeOf(unusable.err), Message: unusable.Error(), Err: err}
-		if r.at > 0 { // the next fallback may be usable
-			return r.outOfTries(failed, failed, 0)
-		}
-		return r.giveUp(failed, 0)
+		return r.outOfTries(failed, failed, 0) // a fallback may be usable
 	}
 	if err := r.enrich(ctx); err != nil || ctx.Err() != nil {
 		return err // where a signal came, the loop sees why

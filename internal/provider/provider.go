@@ -184,14 +184,41 @@ type Marker interface {
 type Capabilities struct {
 	NativeTools bool
 	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls alone.
-	NativeOnly    bool
-	Thinking      bool // it thinks before it answers, or can be asked to
-	ContextTokens int  // of prompt and reply together; 0 = unknown
-	MaxOutput     int  // tokens of one reply; 0 = unknown
-	LeastOutput   int  // the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0 = any
+	NativeOnly bool
+	Thinking   bool // it thinks before it answers, or can be asked to
+	// Temperature says with which efforts a request carries the temperature.
+	Temperature   Tempering
+	ContextTokens int // of prompt and reply together; 0 = unknown
+	MaxOutput     int // tokens of one reply; 0 = unknown
+	LeastOutput   int // the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0 = any
 	// Free models cost nothing by declaration, those of servers that people run themselves (decision 29). Where a server is says nothing about
 	// it: behind an address of this machine may be a tunnel or a gateway to a vendor that is paid.
 	Free bool
+}
+
+// Tempering says when a request to a model carries Head.Temperature: one that thinks takes none at some vendors.
+type Tempering int
+
+// The ways of a model with the temperature.
+const (
+	TemperedAlways Tempering = iota
+	TemperedPlain            // where no effort is asked for, or none
+	TemperedIfNone           // only where the effort is none
+	TemperedNever
+)
+
+// Carried reports whether a request with an effort carries the temperature.
+func (t Tempering) Carried(effort string) bool {
+	switch t {
+	case TemperedAlways:
+		return true
+	case TemperedPlain:
+		return effort == "" || effort == "none"
+	case TemperedIfNone:
+		return effort == "none"
+	default:
+		return false
+	}
 }
 
 // Provider is a configured model API.

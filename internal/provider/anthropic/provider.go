@@ -73,9 +73,14 @@ func judge(e *provider.Error, kind, said string) {
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
-// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+// Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0}
+	can := provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0}
+	can.Temperature = provider.TemperedPlain // see options: thinking goes with no other temperature than 1
+	if can.Thinking {
+		can.Temperature = provider.TemperedIfNone
+	}
+	return can
 }
 
 // Models implements provider.Lister.

@@ -105,7 +105,7 @@ func details(e *provider.Error, body []byte) {
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
-// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+// Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
 }

@@ -76,7 +76,7 @@ func (p *Provider) judge(e *provider.Error, kind, said string) {
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
-// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+// Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
 }

@@ -84,9 +84,13 @@ func judge(e *provider.Error, kind, said string) {
 // Name implements provider.Provider.
 func (p *Provider) Name() string { return p.cfg.Name }
 
-// Capabilities implements provider.Provider. A server on this machine costs nothing (decision 29).
+// Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: true, Thinking: reasons(model), ContextTokens: p.cfg.ContextTokens}
+	can := provider.Capabilities{NativeTools: true, Thinking: reasons(model), ContextTokens: p.cfg.ContextTokens}
+	if can.Thinking {
+		can.Temperature = provider.TemperedNever
+	}
+	return can
 }
 
 // reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor do those that are made for talk; what is
