@@ -1,69 +1,36 @@
 package openai_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func textOf(role provider.Role, text string) provider.Turn {
-	return provider.Turn{Role: role, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
-}
-
-func called(id, name, arguments string) provider.Part {
-	return provider.Part{Type: regie.PartCall, Call: &provider.Call{ID: id, Name: name, Arguments: arguments}}
-}
-
-// thread is one thread with all that vendors differ in: thinking of their own and of others, two calls at once, a call that failed, a person who
-// speaks between a result and the next reply, two replies and two messages in a row.
+// thread is wiretest.Thread with a vendor's thinking, or as the JSON dialect has it.
 func thread(vendor, model string) []provider.Turn {
-	thinking := func(of, text string) provider.Part {
-		part := provider.Part{Type: regie.PartThinking, Text: text, Provider: of}
-		if of == "openrouter" {
+	turns := wiretest.Thread(func(text string) provider.Part {
+		part := provider.Part{Type: regie.PartThinking, Text: text, Provider: vendor}
+		if vendor == "openrouter" {
 			part.Opaque, _ = json.Marshal(map[string]any{"model": model, "reasoning_details": []any{map[string]any{"type": "reasoning.text", "text": text, "signature": "c2ln", "index": 0}}})
 		}
 		return part
-	}
-	turns := []provider.Turn{
-		textOf(provider.RoleUser, "What is in notes/?"),
-		{Role: provider.RoleAssistant, Parts: []provider.Part{
-			thinking(vendor, "I look and I read."), {Type: regie.PartText, Text: "I look."}, called("call_1", "files__list_files", `{"path":"notes"}`), called("abcDEF123", "files__read_file", `{"path":"é.md"}`),
-		}},
-		{Role: provider.RoleTool, Results: []provider.Result{{CallID: "call_1", Content: "a.md"}, {CallID: "abcDEF123", Content: "there is no é.md", IsError: true}}},
-		{Role: provider.RoleAssistant, Parts: []provider.Part{called("call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999", "files__read_file", `{"path":"a.md"}`)}},
-		{Role: provider.RoleTool, Results: []provider.Result{{CallID: "call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999", Content: "one \"line\""}}},
-		{Role: provider.RoleAssistant, Parts: []provider.Part{thinking(vendor, "That is all."), {Type: regie.PartText, Text: "One line."}}},
-		textOf(provider.RoleUser, "And now?"),
-		{Role: provider.RoleAssistant, Parts: []provider.Part{thinking("elsewhere", "Nothing."), {Type: regie.PartText, Text: "Nothing."}}},
-		textOf(provider.RoleAssistant, "Still nothing."),
-		textOf(provider.RoleUser, "Look again,"),
-		textOf(provider.RoleUser, "please."),
-		{Role: provider.RoleAssistant, Parts: []provider.Part{called("last", "files__list_files", `{}`)}},
-		{Role: provider.RoleTool, Results: []provider.Result{{CallID: "last", Content: ""}}},
-		textOf(provider.RoleUser, "Stop that."),
-	}
+	})
 	if openai.TakesTools(vendor) {
 		return turns
 	}
 	var spoken []provider.Turn // as the JSON dialect has it: nothing but text
 	for _, turn := range turns {
 		for i := range turn.Results {
-			spoken = append(spoken, textOf(provider.RoleUser, `{"result":"`+turn.Results[i].CallID+`"}`))
+			spoken = append(spoken, wiretest.Said(provider.RoleUser, `{"result":"`+turn.Results[i].CallID+`"}`))
 		}
 		if turn.Role != provider.RoleTool {
-			spoken = append(spoken, textOf(turn.Role, provider.JoinText(turn.Parts)+"."))
+			spoken = append(spoken, wiretest.Said(turn.Role, provider.JoinText(turn.Parts)+"."))
 		}
 	}
 	return spoken
@@ -82,13 +49,7 @@ func TestGoldenRequests(t *testing.T) {
 		if vendor == "" {
 			model, name = "model", "unnamed"
 		}
-		head := provider.Head{
-			Model: model, Level1: "You are.", Level2: "They are.", MaxOutput: 2000, ParallelCalls: false, ReasoningEffort: "medium",
-			Tools: []provider.Tool{
-				{Name: "files__list_files", Description: "List.", Parameters: json.RawMessage(`{"type":"object"}`)},
-				{Name: "files__read_file", Description: "Read.", Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
-			},
-		}
+		head := wiretest.Head(model)
 		switch vendor {
 		case "openai":
 			head.ReasoningEffort, head.ServiceTier = "none", "flex"
@@ -102,24 +63,7 @@ func TestGoldenRequests(t *testing.T) {
 		if err := openai.ValidateVendor(vendor, body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		var lines bytes.Buffer
-		if err := json.Indent(&lines, body, "", "  "); err != nil {
-			t.Fatalf("%s: %v in %s", name, err, body)
-		}
-		lines.WriteByte('\n')
-		file := filepath.Join("testdata", "requests", name+".json")
-		if *update {
-			if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), lines.String()); diff != "" {
-			t.Errorf("%s (-update writes it anew), -want +got:\n%s", name, diff)
-		}
+		wiretest.Golden(t, filepath.Join("requests", name), body)
 	}
 }
 

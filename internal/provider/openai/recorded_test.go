@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
 // ask sends one request to a server that answers with the given stream.
@@ -48,34 +49,9 @@ func sketch(reply *provider.Reply) string {
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d]", reply.StopReason, reply.Usage.Input, reply.Usage.Output)
 }
 
-// TestRecordedStreams reads the streams that a real server sent (spec 12.6).
+// TestRecordedStreams reads the streams that a real server sent (spec 12.6), each to its whole reply or its error.
 func TestRecordedStreams(t *testing.T) {
-	for name, want := range map[string]string{
-		"chat_call.sse":  "get_weather",
-		"chat_calls.sse": `get_weather({"city":"Lyon"}) get_time({}) [tool_calls 185/5]`,
-		"chat_pre.sse":   `text:Let me check that.  get_weather({"city":"Nice"}) [tool_calls 183/8]`,
-		"chat_think.sse": "thinking:I weigh two options text:Done thinking! [stop 9/11]",
-		"chat_hi.sse":    "text:",
-	} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		reply, err := ask(t, string(data))
-		if err != nil || !strings.Contains(sketch(reply), want) {
-			t.Errorf("%s: %v %v, want %q", name, reply, err, want)
-		}
-	}
-	for name, code := range map[string]regie.Code{"chat_bad.sse": regie.CodeEmptyReply, "crash_v1_chat_completions.txt": regie.CodeTruncatedStream} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = ask(t, string(data))
-		if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != code || !failed.Retryable {
-			t.Errorf("%s: %v, want %s", name, err, code)
-		}
-	}
+	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "chat_*.sse", "crash_*.txt")
 }
 
 // TestCutAnywhere cuts each recorded stream after every byte: no reply is returned before its terminal marker, so no half call can
@@ -139,7 +115,7 @@ func TestTraps(t *testing.T) {
 		"3 no arguments at all":           {stream("tool_calls", `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`) + done, `f({})`},
 		"3 empty arguments":               {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `""`)) + done, `f({})`},
 		"2 arguments as an object":        {stream("tool_calls", piece(`"index":0,`, `"id":"a",`, `"f",`, `{"x":1}`)) + done, `f({"x":1})`},
-		"4 stop with calls":               {stream("stop", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`)) + done, `f({}) [stop`},
+		"4 stop with calls":               {stream("stop", piece(`"index":0,`, `"id":"a",`, `"f",`, `"{}"`)) + done, `f({}) [stop 0/0]`},
 		"6 usage after the end":           {stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\n" + done, "[stop 7/8]"},
 		"6 the last usage wins":           {`data: {"choices":[],"usage":{"prompt_tokens":1}}` + "\n\n" + stream("stop", `{"content":"a"}`) + `data: {"choices":[],"usage":{"prompt_tokens":9}}` + "\n\n" + done, "[stop 9/0]"},
 		"8 comments and carriage returns": {": keep-alive\r\n\r\n" + strings.ReplaceAll(stream("stop", `{"content":"a"}`), "\n", "\r\n") + ": more\r\n\r\n" + done, "text:a"},

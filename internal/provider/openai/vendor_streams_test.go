@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
 // TestReasoningDetails: what OpenRouter says of thinking comes together from its pieces and goes back unchanged, to the same model and nobody else.
@@ -33,7 +34,7 @@ func TestReasoningDetails(t *testing.T) {
 		vendor, model string
 		goes          bool
 	}{{"openrouter", "a/b", true}, {"openrouter", "c/d", false}, {"", "a/b", false}, {"deepseek", "a/b", false}} {
-		body := string(openai.Body(to.vendor, provider.Head{Model: to.model, MaxOutput: 9}, provider.Tail{}, textOf(provider.RoleUser, "go"), turn, textOf(provider.RoleUser, "on")))
+		body := string(openai.Body(to.vendor, provider.Head{Model: to.model, MaxOutput: 9}, provider.Tail{}, wiretest.Said(provider.RoleUser, "go"), turn, wiretest.Said(provider.RoleUser, "on")))
 		if strings.Contains(body, `"reasoning_details":`+want) != to.goes || strings.Contains(body, "c2ln") != to.goes {
 			t.Errorf("to %s of %s: %s", to.model, to.vendor, body)
 		}

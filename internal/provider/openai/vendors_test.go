@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
 // serve answers as a vendor's server and returns the provider for it.
@@ -41,7 +42,7 @@ func askVendor(t *testing.T, vendor, model, stream string) (*provider.Reply, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Append(textOf(provider.RoleUser, "go"))
+	c.Append(wiretest.Said(provider.RoleUser, "go"))
 	return c.Send(t.Context(), nil)
 }
 
@@ -110,7 +111,7 @@ func TestVendorErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conversation.Append(textOf(provider.RoleUser, "go"))
+		conversation.Append(wiretest.Said(provider.RoleUser, "go"))
 		_, err = conversation.Send(t.Context(), nil)
 		failed, ok := errors.AsType[*provider.Error](err)
 		if !ok || failed.Code != c.code || failed.Retryable != c.retryable || failed.Status != c.status || !strings.Contains(failed.Message, c.says) {
@@ -258,7 +259,7 @@ func TestEffort(t *testing.T) {
 		if c.tools {
 			head.Tools = []provider.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}}
 		}
-		body := string(openai.Body(c.vendor, head, provider.Tail{}, textOf(provider.RoleUser, "go")))
+		body := string(openai.Body(c.vendor, head, provider.Tail{}, wiretest.Said(provider.RoleUser, "go")))
 		_, rest, _ := strings.Cut(body, `":5000,`)
 		got, _, _ := strings.Cut(rest, `"tools":`)
 		got, _, _ = strings.Cut(got, `"messages":`)

@@ -3,20 +3,14 @@ package responses_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/responses"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
 
@@ -105,23 +99,7 @@ func TestGolden(t *testing.T) {
 			if err := responses.ValidateRequest(got); err != nil {
 				t.Error(err)
 			}
-			var pretty bytes.Buffer // the bytes as they are, broken into lines to be read
-			if err := json.Indent(&pretty, got, "", "  "); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join("testdata", name+".json")
-			if *update {
-				if err := os.WriteFile(path, append(pretty.Bytes(), '\n'), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.TrimSpace(string(want)), pretty.String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			wiretest.Golden(t, name, got)
 		})
 	}
 }

@@ -1,0 +1,34 @@
+package gemini_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/gemini"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
+)
+
+// TestDecoded holds each recorded stream to its whole reply, or its error (spec 12.6).
+func TestDecoded(t *testing.T) {
+	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return asker(t)(http.StatusOK, stream) }, "*.sse")
+}
+
+// TestGoldenRequests shows what one thread becomes, byte for byte: its own signatures on the parts that had them, those of others left out.
+func TestGoldenRequests(t *testing.T) {
+	for _, model := range []string{"gemini-3-pro", "gemini-2.5-flash"} {
+		r, err := gemini.NewRequest(wiretest.Head(model), gemini.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Append(wiretest.Thread(func(text string) provider.Part {
+			return provider.Part{Type: regie.PartThinking, Text: text, Provider: "gemini", Opaque: []byte(`{"thoughtSignature":"c2ln"}`)}
+		})...)
+		r.EndWith(provider.Tail{Withheld: true, Guidance: `Answer "now".`})
+		if err := gemini.ValidateRequest(model, r.Body()); err != nil {
+			t.Errorf("%s: %v", model, err)
+		}
+		wiretest.Golden(t, "requests/"+model, r.Body())
+	}
+}

@@ -1,0 +1,39 @@
+package ollama_test
+
+import (
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/ollama"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
+)
+
+// TestDecoded holds each recorded stream to its whole reply, or its error (spec 12.6).
+func TestDecoded(t *testing.T) {
+	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "*.ndjson", "crash_*.txt")
+}
+
+// TestGoldenRequests shows what one thread becomes, byte for byte.
+func TestGoldenRequests(t *testing.T) {
+	p, err := ollama.New(ollama.Config{Name: "test", BaseURL: "http://127.0.0.1:1", Context: 8192, KeepAlive: "5m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Open(wiretest.Head("qwen3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Append(wiretest.Thread(func(text string) provider.Part {
+		return provider.Part{Type: regie.PartThinking, Text: text, Provider: "ollama"}
+	})...)
+	c.EndWith(provider.Tail{Withheld: true, Guidance: `Answer "now".`})
+	shower, ok := c.(provider.Shower)
+	if !ok {
+		t.Fatal("it cannot be shown")
+	}
+	if err := ollama.ValidateRequest(shower.Body()); err != nil {
+		t.Error(err)
+	}
+	wiretest.Golden(t, "requests/thread", shower.Body())
+}
