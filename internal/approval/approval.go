@@ -49,6 +49,8 @@ type Policy struct {
 	// response cache and go into it (spec 6.4). Whatever a request says of them, the engine settles them.
 	Temperature *float64 `json:"temperature,omitempty"`
 	Cache       bool     `json:"cache,omitempty"`
+	// Document is what people are told of the workspace's document where it was not read, or not all of it; settled by the engine too.
+	Document regie.Sentence `json:"document,omitzero"`
 	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
 	Fallback []Fallback `json:"fallback,omitempty"`
 }
