@@ -37,6 +37,7 @@ const (
 	CodeFileNotFound     Code = "FILE_NOT_FOUND"    // no such file or directory
 	CodeNotAFile         Code = "NOT_A_FILE"        // a directory where a file is needed
 	CodeNotADirectory    Code = "NOT_A_DIRECTORY"   // a file where a directory is needed
+	CodeNotText          Code = "NOT_TEXT"          // bytes where a text is wanted
 	CodeSpecialFile      Code = "SPECIAL_FILE"      // FIFO, device, socket
 	CodeFileTooLarge     Code = "FILE_TOO_LARGE"    // larger than a tool handles
 	CodeFileChanged      Code = "FILE_CHANGED"      // the file is not what it was when the call was prepared

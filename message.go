@@ -201,11 +201,13 @@ type Missing struct {
 // ComponentTools is the author of messages with a ToolNotice.
 const ComponentTools = "tools"
 
-// ToolNotice is what a run tells people about tools that are away: the execution metadata of a NETWORK_ERROR message, for the audit.
+// ToolNotice is what a run tells people about tools that are away, and about a document that it was not given: the execution metadata of a NETWORK_ERROR message, for the audit.
 type ToolNotice struct {
 	Missing []Missing `json:"missing"`
 	// CallID is the call that the run waits with until its tool is back; zero where the run goes on without.
 	CallID ID `json:"call_id,omitzero"`
+	// Document is said where the workspace's document was not read, or not all of it.
+	Document Sentence `json:"document,omitzero"`
 }
 
 // ToolNotice returns the notice that a message is, if it is one.
@@ -214,7 +216,7 @@ func (m *Message) ToolNotice() (ToolNotice, bool) {
 	if m.System == nil || m.System.Type != SystemNetworkError || m.Author.ID != ComponentTools {
 		return notice, false
 	}
-	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && len(notice.Missing) > 0
+	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && (len(notice.Missing) > 0 || !notice.Document.IsZero())
 }
 
 // Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3). Input is the whole prompt; what was read from

@@ -71,7 +71,8 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	if out.level1, err = l.documented(ctx, in, out.limits, out.dialect); err != nil {
 		return out, err
 	}
-	if said, _ := userData(in.Root, out.limits, in.Policy.French); said != "" {
+	var said string
+	if said, in.Policy.Document = level2(in.Root, out.limits, in.Policy.French); said != "" {
 		if out.level2, err = l.store.PutBlob(ctx, []byte(said)); err != nil { // each time: it goes with the sessions that had it
 			return out, err
 		}
@@ -128,9 +129,34 @@ func userData(dir string, limits regie.Limits, french bool) (said string, known 
 	if err != nil {
 		return "", false
 	}
+	said, _ = documents(root, limits, french)
+	return said, true
+}
+
+// level2 is that of a run that begins, and what people are told of its document where that was not read, or not all of it.
+func level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return "", notice
+	}
+	return documents(root, limits, french)
+}
+
+// documents reads what level 2 is made of, and closes the workspace.
+func documents(root *workspace.Root, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
 	defer func() { _ = root.Close() }() // it was only read
-	text, more := root.Document(prompt.AgentsFile, prompt.Level2Bytes(limits))
-	return prompt.Level2(prompt.UserData{Agents: text, More: more, French: french}), true
+	document, err := root.Document(prompt.AgentsFile, prompt.Level2Bytes(limits))
+	data := prompt.UserData{Agents: document.Text, More: document.More, Repaired: document.Repaired, French: french}
+	switch {
+	case err != nil:
+		if data.Unread = regie.CodeOf(err); data.Unread == "" {
+			data.Unread = regie.CodeToolError
+		}
+		notice = regie.SayOf("AGENTS.md was not read: %s", prompt.Unread(data.Unread))
+	case document.Repaired:
+		notice = regie.Say("AGENTS.md is not written in UTF-8: some of it could not be read")
+	}
+	return prompt.Level2(data), notice
 }
 
 // affordable refuses a request to a model of which nobody knows what it costs, where a budget holds: before anything is stored (decision 29).

@@ -51,6 +51,8 @@ type Policy struct {
 	Cache       bool     `json:"cache,omitempty"`
 	// CacheIfTold has the cache used only with a model that is told the temperature: some take none, and answer another way each time.
 	CacheIfTold bool `json:"cache_if_told,omitempty"`
+	// Document is what people are told of the workspace's document where it was not read, or not all of it; settled by the engine too.
+	Document regie.Sentence `json:"document,omitzero"`
 	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
 	Fallback []Fallback `json:"fallback,omitempty"`
 }

@@ -274,6 +274,9 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		return nil
 	}
 	var lines []string
+	if !notice.Document.IsZero() {
+		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
+	}
 	for _, missing := range notice.Missing {
 		why := plain.Line(missing.Why)
 		if notice.CallID.IsZero() {

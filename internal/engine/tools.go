@@ -11,23 +11,31 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// tellMissing tells people, when a round begins and when it goes on after a crash, which tools it does without.
+// tellMissing tells people, when a round begins and when it goes on after a crash, which tools it does without, and, when it begins, what of the
+// workspace's document it was not given.
 func (r *run) tellMissing() error {
 	missing := r.tools.Missing()
 	begins := r.round.Phase == regie.PhaseModel && r.exchange.Number == 1 && r.exchange.Attempt == 1
-	if len(missing) == 0 || !begins && !r.resumed {
+	notice := regie.ToolNotice{Missing: missing}
+	if begins {
+		notice.Document = r.policy.Document
+	}
+	if len(missing) == 0 && notice.Document.IsZero() || !begins && !r.resumed {
 		return nil
 	}
-	_, err := r.cfg.Store.Note(r.commit, r.fence, store.Note{Message: r.toolNotice(regie.ToolNotice{Missing: missing})})
+	_, err := r.cfg.Store.Note(r.commit, r.fence, store.Note{Message: r.toolNotice(notice)})
 	return err
 }
 
 // toolNotice is a message for the audit about tools that are away. It is no part of a prompt: what a model calls all the same gets its
 // own answer.
 func (r *run) toolNotice(notice regie.ToolNotice) *regie.Message {
-	whys := make([]string, len(notice.Missing))
-	for i, m := range notice.Missing {
-		whys[i] = m.Why
+	whys := make([]string, 0, len(notice.Missing)+1)
+	for _, m := range notice.Missing {
+		whys = append(whys, m.Why)
+	}
+	if !notice.Document.IsZero() {
+		whys = append(whys, notice.Document.String())
 	}
 	message := r.system(regie.SystemNetworkError, strings.Join(whys, "; "))
 	message.Author.ID, message.ExcludeFromPrompt = regie.ComponentTools, true

@@ -25,6 +25,7 @@ var statuses = map[regie.Code]int{
 	regie.CodeTextNotFound:    http.StatusUnprocessableEntity,
 	regie.CodeTextAmbiguous:   http.StatusUnprocessableEntity,
 	regie.CodeNotADirectory:   http.StatusUnprocessableEntity,
+	regie.CodeNotText:         http.StatusUnprocessableEntity,
 	regie.CodeSpecialFile:     http.StatusUnprocessableEntity,
 	regie.CodeReplayMismatch:  http.StatusUnprocessableEntity,
 	regie.CodeFileTooLarge:    http.StatusRequestEntityTooLarge,

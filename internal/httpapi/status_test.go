@@ -68,7 +68,7 @@ func TestStatusOfCodes(t *testing.T) {
 	for code, want := range map[regie.Code]int{
 		regie.CodeFileExists: 409, regie.CodeFileChanged: 409, regie.CodeStalePreview: 409, regie.CodeToolChanged: 409, regie.CodeOutcomeUnknown: 409,
 		regie.CodePathProtected: 403, regie.CodeNoPermission: 403, regie.CodeForbidden: 403, regie.CodeUserRejected: 403,
-		regie.CodeNotAFile: 422, regie.CodeSpecialFile: 422, regie.CodeFileTooLarge: 413, regie.CodeUnknownTool: 404, regie.CodeBadArguments: 400,
+		regie.CodeNotAFile: 422, regie.CodeSpecialFile: 422, regie.CodeNotText: 422, regie.CodeFileTooLarge: 413, regie.CodeUnknownTool: 404, regie.CodeBadArguments: 400,
 		regie.CodeServerDown: 503, regie.CodeServerLost: 502, regie.CodeTimeout: 504, regie.CodeProviderAuth: 502, regie.CodeDatabaseLocked: 503,
 		regie.CodeInternal: 500, regie.CodeCorrupt: 500, "NO_SUCH_CODE": 500,
 	} {

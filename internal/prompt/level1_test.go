@@ -134,6 +134,10 @@ func TestLevel2(t *testing.T) {
 		"blank":         {UserData{Agents: []byte(" \n\t\n"), More: true}, ""},
 		"a text":        {UserData{Agents: []byte("\uFEFF# Ways\r\n- in French\n\n")}, "\n\n# Ways\r\n- in French\n"},
 		"bad bytes":     {UserData{Agents: []byte("a\x00b\xff")}, "\n\na\uFFFDb\uFFFD\n"},
+		"repaired":      {UserData{Agents: []byte("caf\uFFFD"), Repaired: true}, "\n\ncaf\uFFFD\n[AGENTS.md is not written in UTF-8: what could not be read is shown as \uFFFD]\n"},
+		"unread":        {UserData{Unread: regie.CodeNotAFile}, "AGENTS.md is there and was not read: it is a directory.\n"},
+		"unread French": {UserData{Unread: regie.CodePathProtected, French: true}, "AGENTS.md est là et n'a pas été lu : il mène à ce qui peut contenir un secret.\n"},
+		"unread, odd":   {UserData{Unread: regie.CodeToolError, French: true}, "AGENTS.md est là et n'a pas été lu : il ne peut pas être lu.\n"},
 		"cut":           {UserData{Agents: []byte("one\ntwo\nthr"), More: true}, "\n\none\ntwo\n[… cut here: files.read_file reads the rest of AGENTS.md]\n"},
 		"cut, one line": {UserData{Agents: []byte("one two thr"), More: true}, "\n\none two thr\n[… cut here: files.read_file reads the rest of AGENTS.md]\n"},
 		"cut, French":   {UserData{Agents: []byte("un\ndeux\ntr"), More: true, French: true}, "\n\nun\ndeux\n[… coupé ici : files.read_file lit le reste de AGENTS.md]\n"},
@@ -145,7 +149,11 @@ func TestLevel2(t *testing.T) {
 			}
 			continue
 		}
-		if want := heading + AgentsFile + "\n" + introduction(c.data.French) + c.want; got != want {
+		opening := heading + AgentsFile + "\n"
+		if c.data.Unread == "" {
+			opening += introduction(c.data.French)
+		}
+		if want := opening + c.want; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 		if s := Sections(got); len(s) != 1 || s[0].Name != AgentsFile {

@@ -17,7 +17,52 @@ type UserData struct {
 	// Agents is the text of the workspace's AgentsFile, and More says that there is more of it.
 	Agents []byte
 	More   bool
+	// Repaired says that some of its bytes are not UTF-8, and stand there as U+FFFD.
+	Repaired bool
+	// Unread is why it was not read although it is there; empty where it was.
+	Unread regie.Code
 	French bool
+}
+
+// Unread says to people why the workspace's document was not read.
+func Unread(why regie.Code) regie.Sentence {
+	switch why {
+	case regie.CodeNotText:
+		return regie.Say("it is not text")
+	case regie.CodePathOutside:
+		return regie.Say("it is a link that leads out of the workspace")
+	case regie.CodeFileNotFound:
+		return regie.Say("it is a link that leads nowhere")
+	case regie.CodePathProtected:
+		return regie.Say("it leads to what may hold a secret")
+	case regie.CodeNotAFile:
+		return regie.Say("it is a directory")
+	case regie.CodeSpecialFile:
+		return regie.Say("it is not a regular file")
+	case regie.CodeNoPermission:
+		return regie.Say("this program may not read it")
+	default:
+		return regie.Say("it cannot be read")
+	}
+}
+
+// unreadFrench is Unread for a model that is spoken to in French.
+var unreadFrench = map[regie.Code]string{
+	regie.CodeNotText: "ce n'est pas du texte", regie.CodePathOutside: "c'est un lien qui sort de l'espace de travail",
+	regie.CodeFileNotFound: "c'est un lien qui ne mène nulle part", regie.CodePathProtected: "il mène à ce qui peut contenir un secret",
+	regie.CodeNotAFile: "c'est un répertoire", regie.CodeSpecialFile: "ce n'est pas un fichier ordinaire", regie.CodeNoPermission: "ce programme n'a pas le droit de le lire",
+}
+
+// notRead tells the model, and whoever looks at its prompt, that there is a document that it was not given.
+func notRead(d UserData) string {
+	if !d.French {
+		return AgentsFile + " is there and was not read: " + Unread(d.Unread).String() + "."
+	}
+	why, known := unreadFrench[d.Unread]
+	if !known {
+		why = "il ne peut pas être lu"
+	}
+	return AgentsFile + " est là et n'a pas été lu : " + why + "."
 }
 
 // Level2Bytes is how large level 2 may be under these limits, in bytes.
@@ -28,6 +73,9 @@ func Level2Bytes(l regie.Limits) int64 {
 // Level2 is what every request says of the person's own data: nothing where there is none. It is cut at the end of a line, and then says
 // where the rest is.
 func Level2(d UserData) string {
+	if d.Unread != "" {
+		return heading + AgentsFile + "\n" + notRead(d) + "\n"
+	}
 	text := strings.TrimRight(strings.TrimPrefix(safe(string(d.Agents)), "\uFEFF"), " \t\r\n")
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -37,6 +85,9 @@ func Level2(d UserData) string {
 			text = text[:end]
 		}
 		text += cutMark(d.French)
+	}
+	if d.Repaired {
+		text += repairedMark(d.French)
 	}
 	return heading + AgentsFile + "\n" + introduction(d.French) + "\n\n" + text + "\n"
 }
@@ -53,4 +104,11 @@ func cutMark(french bool) string {
 		return "\n[… coupé ici : files.read_file lit le reste de " + AgentsFile + "]"
 	}
 	return "\n[… cut here: files.read_file reads the rest of " + AgentsFile + "]"
+}
+
+func repairedMark(french bool) string {
+	if french {
+		return "\n[" + AgentsFile + " n'est pas écrit en UTF-8 : ce qui n'a pas pu être lu est montré par \uFFFD]"
+	}
+	return "\n[" + AgentsFile + " is not written in UTF-8: what could not be read is shown as \uFFFD]"
 }

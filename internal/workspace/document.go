@@ -1,24 +1,57 @@
 package workspace
 
-import "io"
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"unicode/utf8"
 
-// Document reads what people have written for agents at the top of the workspace: up to most bytes of a plain file, and whether there is
-// more. Where there is none, or a link or anything else has its name, it is nothing: a link could bring a secret into every prompt.
-func (r *Root) Document(name string, most int64) (text []byte, more bool) {
-	seen, err := r.root.Lstat(name)
-	if err != nil || !seen.Mode().IsRegular() {
-		return nil, false
+	"github.com/regie-run/regie"
+)
+
+// Document is what people have written for agents at the top of a workspace.
+type Document struct {
+	Text []byte // UTF-8
+	More bool   // there is more of it
+	// Repaired says that it has bytes which are not UTF-8, each shown as U+FFFD: nobody can tell what else it is written in.
+	Repaired bool
+}
+
+// Document reads up to some bytes of a document, as read_file shows it: UTF-16 is decoded, a link followed where it stays inside and leads to no
+// secret. Where there is none it is empty. It returns the codes of OpenFile, and CodeNotText for what is no text.
+func (r *Root) Document(name string, most int64) (Document, error) {
+	if _, err := r.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return Document{}, nil
 	}
-	f, _, err := openSeen(r.root, name, seen)
+	f, _, err := r.OpenFile(name)
 	if err != nil {
-		return nil, false
+		return Document{}, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if text, err = io.ReadAll(io.LimitReader(f, most+1)); err != nil {
-		return nil, false
+	defer func() { _ = f.Close() }()                           // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, 2*most+Sniffed)) // in UTF-16 it may have half as many characters, or more bytes in UTF-8
+	if err != nil {
+		return Document{}, regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
 	}
-	if int64(len(text)) > most {
-		return text[:most], true
+	whole := int64(len(data)) < 2*most+Sniffed
+	head := data[:min(len(data), Sniffed)]
+	order, wide := WideText(head[:len(head)&^1])
+	switch {
+	case wide && (!whole || len(data)%2 == 0):
+		data = DecodeWide(data, order)
+	case NotText(head):
+		return Document{}, regie.Errorf(regie.CodeNotText, "%s is not text", name)
 	}
-	return text, false
+	d := Document{Text: bytes.TrimPrefix(data, []byte("\uFEFF")), More: !whole}
+	if int64(len(d.Text)) > most {
+		end := most
+		for end > most-utf8.UTFMax && end > 0 && !utf8.RuneStart(d.Text[end]) {
+			end--
+		}
+		d.Text, d.More = d.Text[:end], true
+	}
+	if d.Repaired = !utf8.Valid(d.Text); d.Repaired {
+		d.Text = bytes.ToValidUTF8(d.Text, []byte("\uFFFD"))
+	}
+	return d, nil
 }

@@ -20,13 +20,13 @@ type encoding struct {
 // encodingOf reads a file that is to be edited. It refuses what would not come out as it went in.
 func encodingOf(before *workspace.Content) (*encoding, error) {
 	if order, wide := workspace.WideOrder(before.Data); wide {
-		e := &encoding{order: order, text: decodeWide(before.Data, order)}
+		e := &encoding{order: order, text: workspace.DecodeWide(before.Data, order)}
 		if !bytes.Equal(e.encode(e.text), before.Data) {
 			return nil, about("path", regie.Errorf(regie.CodeBadArguments, "%s begins like a text in UTF-16 and holds what is none: it cannot be edited", before.Path))
 		}
 		return e, nil
 	}
-	if notText(before.Data[:min(len(before.Data), sniffed)]) {
+	if workspace.NotText(before.Data) {
 		return nil, about("path", regie.Errorf(regie.CodeBadArguments, "%s is not text: it cannot be edited", before.Path))
 	}
 	return &encoding{text: before.Data, bytesOnly: !utf8.Valid(before.Data)}, nil
@@ -57,25 +57,6 @@ func lineEnd(text []byte) string {
 		return "\r\n"
 	}
 	return "\n"
-}
-
-// decodeWide makes UTF-8 of a text in UTF-16, without its byte order mark.
-func decodeWide(data []byte, order binary.ByteOrder) []byte {
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return bytes.TrimPrefix([]byte(string(utf16.Decode(units))), []byte("\uFEFF"))
-}
-
-// wideText tells a text in UTF-16 from bytes that begin with its mark by chance.
-func wideText(data []byte) (order binary.ByteOrder, ok bool) {
-	order, ok = workspace.WideOrder(data)
-	if !ok {
-		return nil, false
-	}
-	text := bytes.TrimSuffix(decodeWide(data, order), []byte("\uFFFD")) // the last character may be cut
-	return order, !bytes.ContainsAny(text, "\uFFFD\uFEFF\x00")
 }
 
 // wideName names the encoding for a model.

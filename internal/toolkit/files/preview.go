@@ -94,11 +94,11 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 
 // decode shows a text in UTF-16 as what it says.
 func (c *change) decode() {
-	if order, ok := wideText(c.after); ok {
-		c.after = decodeWide(c.after, order)
+	if order, ok := workspace.WideText(c.after); ok {
+		c.after = workspace.DecodeWide(c.after, order)
 	}
-	if order, ok := wideText(c.before.Data); ok {
-		c.before.Data = decodeWide(c.before.Data, order)
+	if order, ok := workspace.WideText(c.before.Data); ok {
+		c.before.Data = workspace.DecodeWide(c.before.Data, order)
 		if c.planned.Mode == modeOverwrite {
 			c.was = wideName(order)
 		}
@@ -168,7 +168,7 @@ func (c *change) edits(before string) []udiff.Edit {
 
 // binary reports whether the file that is there is not text.
 func (c *change) binary() bool {
-	return notText(c.before.Data[:min(len(c.before.Data), sniffed)])
+	return workspace.NotText(c.before.Data)
 }
 
 // sentence says what the write does.

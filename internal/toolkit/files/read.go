@@ -16,9 +16,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/workspace"
 )
-
-const sniffed = 8 << 10 // bytes by which text is told from what is none
 
 type readArgs struct {
 	Path      string `json:"path" jsonschema:"the file, relative to the workspace"`
@@ -101,8 +100,8 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 // show is what the model reads of a file of a size.
 func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size int64) (tool.Result, error) {
 	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: file, left: k.bounds.scanned}, 64<<10)
-	head, err := in.Peek(sniffed)
-	order, wide := wideText(head[:len(head)&^1])
+	head, err := in.Peek(workspace.Sniffed)
+	order, wide := workspace.WideText(head[:len(head)&^1])
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return tool.Result{}, unreadable(args.Path, err)
@@ -113,8 +112,8 @@ func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size 
 		if err != nil {
 			return tool.Result{}, unreadable(args.Path, err)
 		}
-		return k.page(args, bufio.NewReader(bytes.NewReader(decodeWide(data, order))), size, "the file is written in "+wideName(order)+"; edit_file keeps that")
-	case notText(head):
+		return k.page(args, bufio.NewReader(bytes.NewReader(workspace.DecodeWide(data, order))), size, "the file is written in "+wideName(order)+"; edit_file keeps that")
+	case workspace.NotText(head):
 		return k.describe(args.Path, in, slices.Clone(head), size)
 	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
 		return tool.Result{Content: fmt.Sprintf("%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
@@ -164,25 +163,6 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
-}
-
-// notText reports whether a file's first bytes are not text: a NUL, or much that is not UTF-8.
-func notText(head []byte) bool {
-	if bytes.IndexByte(head, 0) >= 0 {
-		return true
-	}
-	if utf8.Valid(head) {
-		return false
-	}
-	bad, total := 0, 0
-	for rest := head; len(rest) > 0 && (len(rest) >= utf8.UTFMax || total == 0); total++ { // the last character may be cut
-		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 {
-			bad++
-		}
-		rest = rest[size:]
-	}
-	return bad*10 > total*3
 }
 
 // page is the part of a file that one result shows.
