@@ -179,7 +179,9 @@ func KeyVariables() (out []string) {
 const DefaultSize = "medium"
 
 // IsSize reports whether a name of a model is that of a size, which providers map to their models (spec 6.3).
-func IsSize(model string) bool { return slices.Contains([]string{"small", DefaultSize, "large"}, model) }
+func IsSize(model string) bool {
+	return slices.Contains([]string{"small", DefaultSize, "large"}, model)
+}
 
 // Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its provider maps to none: the server may have a
 // model that is called so, which this does not know.
