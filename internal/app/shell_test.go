@@ -241,4 +241,3 @@ func runAndWait(t *testing.T, said string) {
 	}
 	select {}
 }
-

@@ -30,7 +30,8 @@ var shellOnly = []string{
 // with a meaning of its own (spec 4.4, 8.2). Such a command is run without a shell, so that what was read here is what runs; nothing is
 // guessed: what is not surely literal is not.
 func literal(command string) ([]string, bool) {
-	if len(command) > maxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }) {
+	odd := func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }
+	if len(command) > maxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
 		return nil, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")

@@ -122,9 +122,17 @@ func TestNotRun(t *testing.T) {
 		command, cwd string
 		code         regie.Code
 	}{
-		{"", "", regie.CodeBadArguments}, {"  \n", "", regie.CodeBadArguments}, {"a\x00b", "", regie.CodeBadArguments},
-		{"ls", "nothing", regie.CodeFileNotFound}, {"ls", "..", regie.CodePathOutside}, {"ls", "/etc", regie.CodePathOutside}, {"ls", "out", regie.CodePathOutside},
-		{"ls", "out/etc", regie.CodePathOutside}, {"ls", "sub/../..", regie.CodePathOutside}, {"no-such-program-here", "", regie.CodeNoProgram}, {"./nothing", "", regie.CodeNoProgram},
+		{"", "", regie.CodeBadArguments},
+		{"  \n", "", regie.CodeBadArguments},
+		{"a\x00b", "", regie.CodeBadArguments},
+		{"ls", "nothing", regie.CodeFileNotFound},
+		{"ls", "..", regie.CodePathOutside},
+		{"ls", "/etc", regie.CodePathOutside},
+		{"ls", "out", regie.CodePathOutside},
+		{"ls", "out/etc", regie.CodePathOutside},
+		{"ls", "sub/../..", regie.CodePathOutside},
+		{"no-such-program-here", "", regie.CodeNoProgram},
+		{"./nothing", "", regie.CodeNoProgram},
 		{"./sub", "", regie.CodeNoProgram},
 	} {
 		got := d.call(t.Context(), map[string]any{"command": row.command, "cwd": row.cwd})
