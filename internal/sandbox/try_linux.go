@@ -134,7 +134,7 @@ func prepareTargets(base string) (*prepared, error) {
 		}
 	}
 	listen := func(network, address string) net.Listener {
-		l, failed := net.Listen(network, address) //nolint:noctx // on this machine
+		l, failed := net.Listen(network, address)
 		if failed != nil {
 			err = errors.Join(err, failed)
 			return nil
@@ -147,7 +147,7 @@ func prepareTargets(base string) (*prepared, error) {
 	if l := listen("tcp", "127.0.0.1:0"); l != nil {
 		t.TCP = l.Addr().String()
 	}
-	c, failed := net.ListenPacket("udp", "127.0.0.1:0")
+	c, failed := new(net.ListenConfig).ListenPacket(context.Background(), "udp", "127.0.0.1:0")
 	if failed == nil {
 		open = append(open, func() { _ = c.Close() })
 		t.UDP = c.LocalAddr().String()
