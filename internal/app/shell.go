@@ -39,8 +39,8 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 
 // resolved is a path without links, where it is there.
 func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		return found
 	}
 	return filepath.Clean(path)
 }

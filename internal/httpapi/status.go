@@ -35,10 +35,12 @@ var statuses = map[regie.Code]int{
 	regie.CodeNotFound:     http.StatusNotFound,
 	regie.CodeFileNotFound: http.StatusNotFound,
 	regie.CodeUnknownTool:  http.StatusNotFound,
+	regie.CodeNoProgram:    http.StatusNotFound,
 	regie.CodeExpired:      http.StatusGone,
 
 	// Somebody, or the operating system, has said no.
 	regie.CodeForbidden:     http.StatusForbidden,
+	regie.CodeNoSandbox:     http.StatusForbidden,
 	regie.CodeUserRejected:  http.StatusForbidden,
 	regie.CodePathProtected: http.StatusForbidden,
 	regie.CodeNoPermission:  http.StatusForbidden,

@@ -84,10 +84,10 @@ func TestOtherTiers(t *testing.T) {
 	// A program that pretends to be bubblewrap and confines nothing is found out by the probes, or not taken at all.
 	fake := filepath.Join(t.TempDir(), "bwrap")
 	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec -a " + watchName + " /proc/self/exe\n"
-	if err := os.WriteFile(fake, []byte(script), 0o777); err != nil { //nolint:gosec // the point of it
+	if err := os.WriteFile(fake, []byte(script), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(fake, 0o777); err != nil { //nolint:gosec // the point of it
+	if err := os.Chmod(fake, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if got := New(Config{Bwrap: fake}).findBwrap(); got != "" {
@@ -148,7 +148,7 @@ func TestTraps(t *testing.T) {
 	if r := b.sh("echo .. > .git/commondir; echo x > .git/config.worktree; echo fine > .git/index.lock"); len(r.Removed) != 2 {
 		t.Errorf("moved: %v", r.Removed)
 	}
-	if _, err := os.Lstat(filepath.Join(b.root, ".git/commondir")); err == nil {
+	if _, err := os.Lstat(filepath.Join(b.root, ".git", "commondir")); err == nil {
 		t.Error(".git/commondir is there")
 	}
 }
@@ -182,7 +182,7 @@ func TestHidden(t *testing.T) {
 			if err := os.MkdirAll(data, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(data, "regie.db"), []byte("canary"), 0o644); err != nil { //nolint:gosec // its mode must not matter
+			if err := os.WriteFile(filepath.Join(data, "regie.db"), []byte("canary"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			b.config.Hidden = []string{data}
@@ -199,18 +199,19 @@ func TestHidden(t *testing.T) {
 // TestNoNewFileDescriptors starts a command while a descriptor without close-on-exec is open, as one from the person's shell would be.
 func TestNoNewFileDescriptors(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		f, err := os.Open(os.Args[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		fd, err := syscall.Dup(int(f.Fd())) //nolint:gosec // a descriptor
+		fd, err := syscall.Dup(int(f.Fd()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer syscall.Close(fd)
 		if r := b.sh("for f in /proc/$$/fd/*; do echo ${f##*/}; done"); b.tier != Landlock {
-			for _, open := range strings.Fields(r.text()) {
+			for open := range strings.FieldsSeq(r.text()) {
 				if open == "0" || open == "1" || open == "2" {
 					continue
 				}
@@ -233,7 +234,7 @@ func TestAsNobody(t *testing.T) {
 		t.Skip("only root can become another user; TestProbes has run as this one")
 	}
 	// The test's program lies where only root may go.
-	dir, err := os.MkdirTemp("/var/tmp", "regie-sandbox-")
+	dir, err := os.MkdirTemp("/var/tmp", "regie-sandbox-") //nolint:usetesting // others must get there, and the test's own directory is closed to them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,10 +242,10 @@ func TestAsNobody(t *testing.T) {
 	program := filepath.Join(dir, "sandbox.test")
 	data, err := os.ReadFile(os.Args[0])
 	if err == nil {
-		err = os.WriteFile(program, data, 0o755) //nolint:gosec // a program
+		err = os.WriteFile(program, data, 0o755)
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o755) //nolint:gosec // others go in
+		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +272,7 @@ func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has workspaces of others")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "regie-sandbox-")
+	dir, err := os.MkdirTemp("/var/tmp", "regie-sandbox-") //nolint:usetesting // others must get there, and the test's own directory is closed to them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func TestOwner(t *testing.T) {
 		if err := os.Mkdir(b.root, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := errorsJoin(os.Chmod(dir, 0o755), os.Chown(b.root, 4321, 4321)); err != nil { //nolint:gosec // others go in
+		if err := errorsJoin(os.Chmod(dir, 0o755), os.Chown(b.root, 4321, 4321)); err != nil {
 			t.Fatal(err)
 		}
 		r := b.run(b.command("sh", "-c", "id -u; echo x > new; stat -c %u new; cat /etc/shadow"))

@@ -88,10 +88,11 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 
 // insideHome is what the home directory is for a command: an empty one of its own.
 func (s *Sandbox) insideHome() string {
-	if s.config.Home == "" || s.config.Home == "/" || !filepath.IsAbs(s.config.Home) || slices.ContainsFunc(systemDirs, func(dir string) bool { return within(s.config.Home, dir) }) {
+	home := s.config.Home
+	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs, func(dir string) bool { return within(home, dir) }) {
 		return "/tmp"
 	}
-	return s.config.Home
+	return home
 }
 
 // guardArgs keep what runs programs outside the sandbox from being written: the hooks and the configuration of git, and what people write for Regie.

@@ -36,7 +36,7 @@ func marked(t *testing.T, mark string) (n int) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		data, err := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
 		if err == nil && entry.Name() != strconv.Itoa(os.Getpid()) && bytes.Contains(data, []byte("\x00"+mark+"\x00")) {
 			n++
 		}
@@ -61,6 +61,7 @@ func gone(t *testing.T, mark string) {
 
 func TestNothingOutlives(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		t.Run("its end", func(t *testing.T) {
 			mark := filepath.Base(b.root) + "-end-" + string(b.tier)
 			r := b.run(b.command("sh", "-c", leavesBehind+"exit 7", "sh", mark))
@@ -108,6 +109,7 @@ func TestNothingOutlives(t *testing.T) {
 // TestPoliteEnd gives a command the time to clean up.
 func TestPoliteEnd(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		c := b.command("bash", "-c", "trap 'echo cleaned; exit 0' TERM; echo begun; while :; do sleep 0.05; done")
 		c.Timeout = 500 * time.Millisecond
 		if r := b.run(c); !r.TimedOut || r.Signal != "" || !strings.HasSuffix(r.text(), "cleaned\n") {
@@ -126,6 +128,7 @@ func TestKilledStarter(t *testing.T) {
 		return
 	}
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		mark := filepath.Base(b.root) + "-killed-" + string(b.tier)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestKilledStarter")
 		cmd.Env = append(os.Environ(), "SANDBOX_TEST_ROOT="+b.root, "SANDBOX_TEST_TIER="+string(b.tier), "SANDBOX_TEST_MARK="+mark)
@@ -153,6 +156,7 @@ func TestKilledStarter(t *testing.T) {
 // TestEndless bounds what an endless output costs.
 func TestEndless(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)

@@ -174,7 +174,8 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // processFiles are what commands see of /proc without a process namespace: the machine, and themselves.
 var processFiles = []string{
 	"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems", "/proc/sys/kernel/osrelease",
-	"/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/cap_last_cap", "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/fs/pipe-max-size", "/proc/sys/kernel/ngroups_max",
+	"/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/cap_last_cap",
+	"/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/fs/pipe-max-size", "/proc/sys/kernel/ngroups_max",
 	"/proc/sys/kernel/random",
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,10 +45,10 @@ type attack struct {
 var attacks = []attack{
 	{"write-outside", func(t *targets) error { return write(filepath.Join(t.Outside, "written")) }},
 	{"write-system", func(*targets) error { return opens("/etc/passwd", os.O_WRONLY) }},
-	{"write-git-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".git/hooks/pre-commit")) }},
-	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git/config")) }},
+	{"write-git-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "hooks", "pre-commit")) }},
+	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "config")) }},
 	{"rename-git", func(t *targets) error { return os.Rename(filepath.Join(t.Root, ".git"), filepath.Join(t.Root, "git2")) }},
-	{"write-regie", func(t *targets) error { return write(filepath.Join(t.Root, ".regie/regie.yaml")) }},
+	{"write-regie", func(t *targets) error { return write(filepath.Join(t.Root, ".regie", "regie.yaml")) }},
 	{"read-data", func(t *targets) error { return read(filepath.Join(t.Data, "secret")) }},
 	{"read-outside", func(t *targets) error { return read(filepath.Join(t.Outside, "secret")) }},
 	{"read-shadow", func(*targets) error { return read("/etc/shadow") }},
@@ -108,7 +109,7 @@ var attacks = []attack{
 	{"unix-socket", func(t *targets) error { return dial("unix", t.Unix) }},
 	{"abstract-socket", func(t *targets) error { return dial("unix", "@"+t.Abstract) }},
 	{"network", func(t *targets) error { return online(t, "tcp", t.TCP) }},
-	{"datagrams", func(t *targets) error { return sends(t) }},
+	{"datagrams", sends},
 	{"name-service", func(t *targets) error { return online(t, "udp", "192.0.2.1:53") }},
 }
 
@@ -121,11 +122,10 @@ func probe(args []string) int {
 	var out []Probe
 	for _, a := range attacks {
 		one := Probe{Name: a.name, Held: true}
-		switch err := a.try(&t); {
-		case err == nil:
-			one.Held, one.Detail = false, "it got through"
-		default:
+		if err := a.try(&t); err != nil {
 			one.Detail = err.Error()
+		} else {
+			one.Held, one.Detail = false, "it got through"
 		}
 		out = append(out, one)
 	}
@@ -163,8 +163,7 @@ func opens(path string, flags int) error {
 
 // bare drops the path around a system's error: it is known, and may be nobody's business.
 func bare(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
 	return err
@@ -200,7 +199,7 @@ func joinNamespace() error {
 		return bare(err)
 	}
 	defer f.Close()
-	return unix.Setns(int(f.Fd()), 0) //nolint:gosec // a descriptor
+	return unix.Setns(int(f.Fd()), 0)
 }
 
 func beRoot() error {
@@ -240,12 +239,12 @@ func capabilities() error {
 
 func setuidFile(t *targets) error {
 	path := filepath.Join(t.Root, "sub", "setuid")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // a program is what it is to look like
 	if err != nil {
 		return bare(err)
 	}
 	defer f.Close()
-	if err := syscall.Fchmod(int(f.Fd()), 0o4755); err == nil { //nolint:gosec // a descriptor
+	if err := syscall.Fchmod(int(f.Fd()), 0o4755); err == nil {
 		return nil
 	}
 	if err := syscall.Chmod(path, 0o6755); err == nil {
@@ -263,13 +262,13 @@ func typeAhead(*targets) error {
 		if err != nil {
 			continue
 		}
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&letter)))
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
 		_ = f.Close()
 		if errno == 0 {
 			return nil
 		}
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&letter)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
 	if errno == unix.EPERM {
 		return errno
 	}
@@ -305,7 +304,10 @@ func socket(family, kind int) error {
 }
 
 func dial(network, address string) error {
-	conn, err := net.DialTimeout(network, address, time.Second) //nolint:noctx // a second
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return bare(err)
 	}

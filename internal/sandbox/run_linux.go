@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -73,10 +74,10 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *
 		}
 		cmd.Path, cmd.Args, cmd.Err = bwrap, append([]string{"bwrap"}, s.bwrapArgs(c, who, helper, env)...), nil
 		if who.uid != 0 {
-			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)} //nolint:gosec // ids of the system
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}
 		}
 		j.UID, j.GID, j.Namespace = 0, 0, false // bubblewrap has seen to them
-		j.Env, j.Rules = append(env, "HOME="+s.insideHome(), "TMPDIR=/tmp"), s.bwrapRules(c.Root)
+		j.Env, j.Rules = slices.Concat(env, []string{"HOME=" + s.insideHome(), "TMPDIR=/tmp"}), s.bwrapRules(c.Root)
 	case Landlock:
 		temp, err := os.MkdirTemp("", "regie-shell-")
 		if err == nil && who.uid != 0 {
@@ -87,13 +88,13 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *
 		}
 		clean = func() { removeAll(temp) }
 		cmd.Args = []string{watchName}
-		j.Env = append(env, "HOME="+temp, "TMPDIR="+temp)
+		j.Env = slices.Concat(env, []string{"HOME=" + temp, "TMPDIR=" + temp})
 		if j.Rules = s.landlockRules(c.Root, temp, who, env); c.probe != "" {
 			j.Rules = append(j.Rules, rule{"/proc/self/exe", accessRead})
 		}
 	default:
 		cmd.Args = []string{watchName}
-		j.Env = append(env, "HOME="+s.config.Home)
+		j.Env = slices.Concat(env, []string{"HOME=" + s.config.Home})
 	}
 	cmd.Env, cmd.Dir = []string{}, "/"
 	return cmd, clean, nil

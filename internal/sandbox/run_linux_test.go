@@ -45,7 +45,7 @@ func newBox(t *testing.T, tier Tier) *box {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, ".git/config"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, ".git", "config"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -89,11 +89,12 @@ func (b *box) sh(script string) *ran {
 
 func TestCommand(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
 		r := b.sh(`echo out; echo err >&2; pwd; echo hello > sub/new; exit 3`)
 		if r.Exit != 3 || r.Signal != "" || r.text() != "out\nerr\n"+b.root+"\n" {
 			t.Errorf("got exit %d, signal %q, output %q", r.Exit, r.Signal, r.text())
 		}
-		data, err := os.ReadFile(filepath.Join(b.root, "sub/new"))
+		data, err := os.ReadFile(filepath.Join(b.root, "sub", "new"))
 		if string(data) != "hello\n" {
 			t.Errorf("the file holds %q, %v", data, err)
 		}

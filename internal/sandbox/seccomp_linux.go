@@ -71,9 +71,9 @@ func (f *filter) equal(value uint32, errno unix.Errno) {
 	f.refuse(errno)
 }
 
-func (f *filter) any(bits uint32, errno unix.Errno) {
+func (f *filter) any(bits uint32) {
 	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
-	f.refuse(errno)
+	f.refuse(unix.EPERM)
 }
 
 // on adds what is looked at for one system call; what is not refused there is allowed.
@@ -96,8 +96,8 @@ var shared = []uint32{
 }
 
 // program is the filter of a command; alone says that it has namespaces of its own.
-func program(s sockets, alone bool) filter {
-	var f filter
+func program(s sockets, alone bool) *filter {
+	f := &filter{}
 	f.load(dataArch)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
 	f.ret(unix.SECCOMP_RET_KILL_PROCESS) // a call in the manner of another machine has other numbers
@@ -119,7 +119,7 @@ func program(s sockets, alone bool) filter {
 		f.on(unix.SYS_PRLIMIT64, func(f *filter) { onlySelf(f, 0) })
 		f.on(unix.SYS_SETPRIORITY, func(f *filter) { onlySelf(f, 1) })
 	}
-	f.on(unix.SYS_CLONE, func(f *filter) { f.arg(0); f.any(newSpaces, unix.EPERM) })
+	f.on(unix.SYS_CLONE, func(f *filter) { f.arg(0); f.any(newSpaces) })
 	f.on(unix.SYS_IOCTL, func(f *filter) {
 		f.arg(1)
 		for _, request := range []uint32{unix.TIOCSTI, tioclinux, unix.TIOCSETD, tioccons} {
@@ -127,12 +127,12 @@ func program(s sockets, alone bool) filter {
 		}
 	})
 	f.on(unix.SYS_SOCKET, s.filter)
-	f.on(unix.SYS_FCHMOD, func(f *filter) { f.arg(1); f.any(setIDs, unix.EPERM) })
-	f.on(unix.SYS_FCHMODAT, func(f *filter) { f.arg(2); f.any(setIDs, unix.EPERM) })
-	f.on(unix.SYS_FCHMODAT2, func(f *filter) { f.arg(2); f.any(setIDs, unix.EPERM) })
+	f.on(unix.SYS_FCHMOD, func(f *filter) { f.arg(1); f.any(setIDs) })
+	f.on(unix.SYS_FCHMODAT, func(f *filter) { f.arg(2); f.any(setIDs) })
+	f.on(unix.SYS_FCHMODAT2, func(f *filter) { f.arg(2); f.any(setIDs) })
 	f.on(unix.SYS_MKNODAT, func(f *filter) { noDevice(f, 2) })
 	f.on(unix.SYS_OPENAT, func(f *filter) { noSetID(f, 2, 3) })
-	filterHere(&f)
+	filterHere(f)
 	f.ret(unix.SECCOMP_RET_ALLOW)
 	return f
 }
@@ -147,7 +147,7 @@ func onlySelf(f *filter, n uint32) {
 // noDevice refuses to make a device, and what would run with the rights of its owner; the mode is argument n.
 func noDevice(f *filter, n uint32) {
 	f.arg(n)
-	f.any(setIDs, unix.EPERM)
+	f.any(setIDs)
 	f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, kindMask, 0, 0)
 	f.equal(kindChar, unix.EPERM)
 	f.equal(kindBlock, unix.EPERM)
@@ -158,7 +158,7 @@ func noSetID(f *filter, flags, mode uint32) {
 	f.arg(flags)
 	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
 	f.arg(mode)
-	f.any(setIDs, unix.EPERM)
+	f.any(setIDs)
 }
 
 // filter lets through what a network of its own, or the allowed one, can be used by. Sockets of the machine's virtual network, raw packets and the
@@ -185,9 +185,9 @@ func (s sockets) filter(f *filter) {
 }
 
 // install puts this thread, and what it becomes, under the filter. It cannot be taken off.
-func (f filter) install() error {
-	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // some hundred instructions
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+func (f *filter) install() error {
+	prog := unix.SockFprog{Len: uint16(len(*f)), Filter: &(*f)[0]}
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // as the system call takes it
 	runtime.KeepAlive(f)
 	if errno != 0 {
 		return errno

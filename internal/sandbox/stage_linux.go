@@ -137,7 +137,7 @@ func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Geteuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Getegid(), Size: 1}}
 	case j.UID != 0:
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(j.UID), Gid: uint32(j.GID)} //nolint:gosec // ids of the system
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(j.UID), Gid: uint32(j.GID)}
 	}
 	if err := cmd.Start(); err != nil {
 		_, _ = failRead.Close(), jobWrite.Close()

@@ -50,13 +50,10 @@ func parentOf(pid int) (int, bool) {
 }
 
 // signalTree sends a signal to everything below this process.
-func signalTree(signal syscall.Signal) (sent int) {
+func signalTree(signal syscall.Signal) {
 	for _, pid := range descendants(os.Getpid()) {
-		if syscall.Kill(pid, signal) == nil {
-			sent++
-		}
+		_ = syscall.Kill(pid, signal)
 	}
-	return sent
 }
 
 // killTree ends everything below this process, which orphans are given to, and returns how many processes there were. They are stopped first,

@@ -96,7 +96,8 @@ func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
 	}
 	var probes []Probe
 	if json.Unmarshal(said.Head(), &probes) != nil || len(probes) != len(attacks) {
-		return nil, regie.Errorf(regie.CodeNoSandbox, "the probes could not be run (exit code %d): %s", result.Exit, strings.TrimSpace(string(said.Head()[:min(len(said.Head()), 300)])))
+		head := said.Head()[:min(len(said.Head()), 300)]
+		return nil, regie.Errorf(regie.CodeNoSandbox, "the probes could not be run (exit code %d): %s", result.Exit, strings.TrimSpace(string(head)))
 	}
 	return lookAfter(t, probes), nil
 }
@@ -119,7 +120,7 @@ func prepareTargets(base string) (*prepared, error) {
 		}
 	}
 	err := os.Mkdir(t.Outside, 0o700)
-	for _, path := range []string{filepath.Join(t.Root, ".git/config"), filepath.Join(t.Data, "secret"), filepath.Join(t.Outside, "secret")} {
+	for _, path := range []string{filepath.Join(t.Root, ".git", "config"), filepath.Join(t.Data, "secret"), filepath.Join(t.Outside, "secret")} {
 		err = errors.Join(err, os.WriteFile(path, []byte("kept\n"), 0o600))
 	}
 	if err != nil {
@@ -133,7 +134,7 @@ func prepareTargets(base string) (*prepared, error) {
 		}
 	}
 	listen := func(network, address string) net.Listener {
-		l, failed := net.Listen(network, address) //nolint:noctx // on this machine
+		l, failed := net.Listen(network, address)
 		if failed != nil {
 			err = errors.Join(err, failed)
 			return nil
@@ -146,7 +147,7 @@ func prepareTargets(base string) (*prepared, error) {
 	if l := listen("tcp", "127.0.0.1:0"); l != nil {
 		t.TCP = l.Addr().String()
 	}
-	c, failed := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // on this machine
+	c, failed := new(net.ListenConfig).ListenPacket(context.Background(), "udp", "127.0.0.1:0")
 	if failed == nil {
 		open = append(open, func() { _ = c.Close() })
 		t.UDP = c.LocalAddr().String()
@@ -181,9 +182,9 @@ func lookAfter(t *prepared, probes []Probe) []Probe {
 		broken("datagrams", "a datagram came through")
 	}
 	untouched("write-outside", filepath.Join(t.Outside, "written"), "")
-	untouched("write-git-hook", filepath.Join(t.Root, ".git/hooks/pre-commit"), "")
-	untouched("write-git-config", filepath.Join(t.Root, ".git/config"), "kept\n")
-	untouched("write-regie", filepath.Join(t.Root, ".regie/regie.yaml"), "")
+	untouched("write-git-hook", filepath.Join(t.Root, ".git", "hooks", "pre-commit"), "")
+	untouched("write-git-config", filepath.Join(t.Root, ".git", "config"), "kept\n")
+	untouched("write-regie", filepath.Join(t.Root, ".regie", "regie.yaml"), "")
 	untouched("read-outside", filepath.Join(t.Outside, "secret"), "kept\n")
 	return probes
 }

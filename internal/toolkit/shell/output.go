@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -126,7 +127,7 @@ func (s *shown) write(p []byte) {
 	if s.tell == nil || s.sent > maxShown {
 		return
 	}
-	data := append(s.held, p...)
+	data := slices.Concat(s.held, p)
 	whole := len(data)
 	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
 		if last := data[len(data)-back:]; utf8.RuneStart(last[0]) {

@@ -30,7 +30,8 @@ var shellOnly = []string{
 // with a meaning of its own (spec 4.4, 8.2). Such a command is run without a shell, so that what was read here is what runs; nothing is
 // guessed: what is not surely literal is not.
 func literal(command string) ([]string, bool) {
-	if len(command) > maxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }) {
+	odd := func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }
+	if len(command) > maxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
 		return nil, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
@@ -39,8 +40,8 @@ func literal(command string) ([]string, bool) {
 	}
 	stmt := file.Stmts[0]
 	call, simple := stmt.Cmd.(*syntax.CallExpr)
-	if !simple || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || stmt.Semicolon.IsValid() || len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 ||
-		len(call.Assigns) > 0 || len(call.Args) == 0 {
+	if !simple || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || stmt.Semicolon.IsValid() ||
+		len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return nil, false
 	}
 	argv := make([]string, 0, len(call.Args))
@@ -59,7 +60,8 @@ func literal(command string) ([]string, bool) {
 
 // literalName reports whether a word names a program: by plain letters, because a person must be able to read which.
 func literalName(name string) bool {
-	return strings.Trim(name, bare) == "" && strings.Trim(name, "./") != "" && !strings.HasPrefix(name, "-") && !strings.ContainsAny(name, "=%") && !slices.Contains(shellOnly, name)
+	odd := strings.Trim(name, bare) != "" || strings.Trim(name, "./") == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "=%")
+	return !odd && !slices.Contains(shellOnly, name)
 }
 
 func literalWord(word *syntax.Word) (string, bool) {

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestShell(t *testing.T) {
+	f, err := parseFile("x", []byte("shell: {sandbox: landlock, network: true, max_timeout: 2m, env: [A, B_C], read: [/srv/models]}\n"))
+	if err != nil || f.Shell.Sandbox != "landlock" || !f.Shell.Network || f.Shell.MaxTimeout != 2*time.Minute || len(f.Shell.Env) != 2 || f.Shell.Read[0] != "/srv/models" {
+		t.Errorf("%+v, %v", f.Shell, err)
+	}
+	for text, want := range map[string]string{
+		"shell: {sandbox: docker}":        "use auto, bubblewrap, landlock or none",
+		"shell: {max_timeout: 1ms}":       "between 1s and 24h",
+		"shell: {max_timeout: 25h}":       "between 1s and 24h",
+		"shell: {max_timeout: -1s}":       "between 1s and 24h",
+		"shell: {env: [A=b]}":             "no name of a variable",
+		`shell: {env: [""]}`:              "no name of a variable",
+		"shell: {read: [models]}":         "not an absolute path",
+		"shell: {read: [/]}":              "not an absolute path",
+		"shell: {read: [/srv/..]}":        "not an absolute path",
+		"shell: {sandboxx: auto}":         "sandbox",
+		"shell: {network: true, cpu: 10}": "cpu",
+	} {
+		if _, err := parseFile("x", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
