@@ -21,12 +21,18 @@ import (
 const modelsTime = 5 * time.Second
 
 func (c *command) modelsCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, types bool
 	cmd := &cobra.Command{
 		Use: "models", Args: usage(cobra.NoArgs), Short: c.text.T("What models are configured, where that comes from, and which answer"),
 		Long: c.text.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.models(cmd.Context(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if types {
+				return c.types(asJSON)
+			}
+			return c.models(cmd.Context(), asJSON)
+		},
 	}
+	cmd.Flags().BoolVar(&types, "types", false, c.text.T("list the types of providers that there are, with their settings; with --json as JSON Schema"))
 	cmd.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	c.modelFlags(cmd)
 	return cmd

@@ -60,7 +60,7 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 		choices = append(choices, choice{c.text.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])), func() error { return c.take(ctx, in, p) }})
 	}
 	choices = append(choices,
-		choice{c.text.T("paste a key of Anthropic, OpenAI or Gemini"), func() error { return c.pasteKey(ctx, in) }},
+		choice{c.text.T("paste a key (%s)", c.keyed()), func() error { return c.pasteKey(ctx, in) }},
 		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in) }},
 		choice{c.text.T("the demo: a few rules, no model, nothing to pay"), func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) }})
 	fmt.Fprintln(c.stderr)
@@ -81,7 +81,7 @@ func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Read
 	}
 	p, ok := c.config.Named(c.config.Provider)
 	if !ok || p.Type == "" {
-		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use openai, anthropic, gemini, ollama or demo", c.config.Provider)
+		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use %s", c.config.Provider, strings.Join(append(config.TypeNames(false), config.ProviderDemo), ", "))
 	}
 	if f.keyStdin {
 		key, err := line(in)
@@ -167,13 +167,8 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	name := config.ProviderOpenAI
-	switch {
-	case strings.HasPrefix(key, "sk-ant-"):
-		name = config.ProviderAnthropic
-	case strings.HasPrefix(key, "AIza"), strings.HasPrefix(key, "AQ."):
-		name = config.ProviderGemini
-	}
+	kind := config.TypeOfKey(key)
+	name := kind.Name
 	probe := config.Flags{Provider: name, DataDir: c.flags.DataDir}
 	settings, err := config.Load(func(variable string) string { // what the variables say of other servers does not belong to this key
 		if strings.HasPrefix(variable, "REGIE_") {
@@ -190,15 +185,47 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 }
 
 func (c *command) nameServer(ctx context.Context, in *bufio.Reader) error {
-	address, err := c.ask(in, c.text.T("Address (such as http://127.0.0.1:8000/v1): "))
-	if err != nil {
-		return err
+	kind, _ := config.TypeOf(config.ProviderOpenAI)
+	answers := map[string]string{}
+	for i := range kind.Settings {
+		setting := &kind.Settings[i]
+		if !setting.Asked {
+			continue
+		}
+		answer, err := c.askSetting(in, setting)
+		if err != nil {
+			return err
+		}
+		answers[setting.Name] = answer
 	}
-	key, err := c.secret(in, c.text.T("Key (it is not shown; empty for none): "))
-	if err != nil {
-		return err
+	return c.take(ctx, in, config.Provider{Name: "server", Type: kind.Name, BaseURL: strings.TrimRight(answers["base_url"], "/"), APIKey: answers["api_key"]})
+}
+
+// askSetting asks for a setting as the registry of types has it: a secret is not shown, what is required is asked for until it is there.
+func (c *command) askSetting(in *bufio.Reader, s *config.Setting) (string, error) {
+	title := c.text.Sentence(s.Title)
+	question, ask := c.text.T("%s: ", title), c.ask
+	switch {
+	case s.Secret:
+		question, ask = c.text.T("%s (it is not shown; empty for none): ", title), c.secret
+	case s.Example != "":
+		question = c.text.T("%s (such as %s): ", title, s.Example)
 	}
-	return c.take(ctx, in, config.Provider{Name: "server", Type: config.ProviderOpenAI, BaseURL: strings.TrimRight(address, "/"), APIKey: key})
+	for {
+		answer, err := ask(in, question)
+		if err != nil || answer != "" || !s.Required {
+			return answer, err
+		}
+	}
+}
+
+// keyed names the types whose vendors sell keys.
+func (c *command) keyed() string {
+	var titles []string
+	for _, t := range config.Vended() {
+		titles = append(titles, c.text.Sentence(t.Title))
+	}
+	return strings.Join(titles, ", ")
 }
 
 // take tries a provider out, has a model chosen, and stores both.

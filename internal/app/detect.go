@@ -59,6 +59,9 @@ func usable(p config.Provider) bool {
 
 // list asks a provider for its models.
 func list(ctx context.Context, settings config.Provider) ([]provider.Model, error) {
+	if err := settings.Keyless(); err != nil {
+		return nil, err
+	}
 	p, err := newProvider(settings, 0)
 	if err != nil {
 		return nil, err

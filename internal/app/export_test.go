@@ -19,3 +19,12 @@ func Lock(dir string) (*os.File, string, error) { return lock(dir) }
 
 // Holder is who holds it.
 func Holder(dir string) string { return holder(dir) }
+
+// Makers are the types that have a codec.
+func Makers() map[string]bool {
+	out := map[string]bool{}
+	for name := range makers {
+		out[name] = true
+	}
+	return out
+}

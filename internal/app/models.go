@@ -56,6 +56,8 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 		return nil, regie.Errorf(regie.CodeNoModel, "the run was started with the provider %s, which is not configured here (%s is)", name, chosen)
 	case name == config.ProviderReplay:
 		return replay.Open(c.Replay)
+	case settings.Keyless() != nil:
+		return nil, settings.Keyless()
 	default:
 		p, err = newProvider(settings, c.File.Budget.ModelWindow)
 	}
@@ -64,22 +66,30 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 
 // newProvider makes the provider of settings.
 func newProvider(s config.Provider, window int) (provider.Provider, error) {
-	if err := s.Keyless(); err != nil {
-		return nil, err
+	with, known := makers[s.Type]
+	if !known {
+		with = makers[config.ProviderOpenAI] // what has no type is an address
 	}
-	switch s.Type {
-	case config.ProviderAnthropic:
+	return with(s, window)
+}
+
+// makers are the codecs of the types that have an entry (config.Types).
+var makers = map[string]func(s config.Provider, window int) (provider.Provider, error){
+	config.ProviderAnthropic: func(s config.Provider, _ int) (provider.Provider, error) {
 		return anthropic.New(anthropic.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
-	case config.ProviderGemini:
+	},
+	config.ProviderGemini: func(s config.Provider, _ int) (provider.Provider, error) {
 		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
-	case config.ProviderOllama:
+	},
+	config.ProviderOllama: func(s config.Provider, _ int) (provider.Provider, error) {
 		return ollama.New(ollama.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Context: s.NumCtx, KeepAlive: s.KeepAlive})
-	default:
+	},
+	config.ProviderOpenAI: func(s config.Provider, window int) (provider.Provider, error) {
 		if s.Speaks() == config.APIResponses {
 			return responses.New(responses.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, ContextTokens: window})
 		}
 		return openai.New(openai.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Vendor: s.Wire(), ContextTokens: window})
-	}
+	},
 }
 
 // Untempered reports whether the settings name a temperature that the chosen model is not told, because it takes none.

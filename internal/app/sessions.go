@@ -247,8 +247,8 @@ func (l *local) codecs(name string) []func() (provider.Provider, error) {
 		}
 		out = append(out, made(config.Provider{Name: name, Type: config.ProviderOpenAI, API: config.APIResponses, BaseURL: responses.DefaultAddress}))
 	}
-	for _, kind := range []string{config.ProviderAnthropic, config.ProviderGemini, config.ProviderOllama} {
-		if !configured && (settings.Type == kind || settings.Type == "") {
+	for _, kind := range config.TypeNames(false) {
+		if kind != config.ProviderOpenAI && !configured && (settings.Type == kind || settings.Type == "") {
 			out = append(out, made(config.Provider{Name: name, Type: kind}))
 		}
 	}

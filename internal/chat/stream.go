@@ -399,12 +399,12 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 
 // busy says why a server that may answer later does not now, by its status.
 func busy(t *text.Printer, status int) string {
-	switch {
-	case status == http.StatusServiceUnavailable, status == 529: // which is Anthropic's
+	switch status {
+	case http.StatusServiceUnavailable, 529: // which is Anthropic's
 		return t.T("its server is overloaded")
-	case status == http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		return t.T("its server takes no more requests for now")
-	case status == 0: // in the stream, or by a vendor's own word
+	case 0: // in the stream, or by a vendor's own word
 		return t.T("its server reported an error")
 	default:
 		return t.T("its server answered %d", status)

@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Provider types that this build knows.
+// The names of the provider types; Types has them all.
 const (
 	ProviderOpenAI    = "openai" // any OpenAI-compatible server
 	ProviderAnthropic = "anthropic"
@@ -173,7 +173,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 	if !configured {
 		if vendors[c.Provider].kind == "" {
 			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s", c.Provider, c.Origin["provider"],
-				strings.Join(append(c.ProviderNames(), ProviderOpenAI, ProviderAnthropic, ProviderGemini, ProviderOllama, ProviderDemo, ProviderReplay), ", "))
+				strings.Join(append(c.ProviderNames(), TypeNames(true)...), ", "))
 		}
 		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
 		if c.BaseURL == "" && c.Provider == ProviderOllama {

@@ -16,7 +16,7 @@ import (
 // Provider is a model API as the settings have it (spec 13).
 type Provider struct {
 	Name string `yaml:"-"`
-	// Type is the API: openai, anthropic, gemini or ollama; it may be left out where the name is one of them.
+	// Type is the API, one of Types; it may be left out where the name is one of them.
 	Type string `yaml:"type,omitempty"`
 	// Vendor is whose server of type openai it is: its address and the variable of its key follow, where they are not given.
 	Vendor string `yaml:"vendor,omitempty"`
@@ -164,13 +164,10 @@ func (v vendor) domain() string {
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
-// byKey are the vendors that are used by themselves when their key is in the environment.
-var byKey = []string{"anthropic", "openai", "gemini"}
-
 // KeyVariables are the variables in which a key is found by itself.
 func KeyVariables() (out []string) {
-	for _, name := range byKey {
-		out = append(out, vendors[name].key)
+	for _, t := range Vended() {
+		out = append(out, vendors[t.Name].key)
 	}
 	return out
 }
@@ -214,8 +211,8 @@ func (c *Config) collect(env func(string) string) error {
 			c.Providers[name] = p
 		}
 	}
-	for _, name := range byKey {
-		key := vendors[name].key
+	for _, t := range Vended() { // one is used by itself when its key is in the environment
+		name, key := t.Name, vendors[t.Name].key
 		if _, configured := c.Providers[name]; configured || env(key) == "" {
 			continue
 		}
@@ -250,17 +247,8 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if p.Type == "" {
 		p.Type, p.Origin["type"] = known.kind, "default"
 	}
-	switch p.Type {
-	case ProviderOpenAI, ProviderAnthropic, ProviderGemini, ProviderOllama:
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no type that is known: use openai, anthropic, gemini or ollama", p.Name, path)
-	}
-	switch {
-	case p.API == "":
-	case p.Type != ProviderOpenAI:
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) is of type %s, which has one API: leave api out", p.Name, path, p.Type)
-	case p.API != APIChat && p.API != APIResponses:
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has the api %q, which is not known: use chat or responses", p.Name, path, p.API)
+	if err := p.fits(path); err != nil {
+		return err
 	}
 	if !isKnown {
 		known = vendors[p.Type]

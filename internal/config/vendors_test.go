@@ -78,9 +78,9 @@ agents: {main: {provider: groq, reasoning_effort: xhigh, parallel_tool_calls: fa
 		"agents: {main: {parallel_tool_calls: [no]}}":                                                                "a list stands where true or false belongs",
 		"providers: {groq: {service_tier: priority}}":                                                                "use one of auto, on_demand, flex, performance",
 		"providers: {mistral: {service_tier: flex}}":                                                                 "has no tiers",
-		"providers: {local: {type: ollama, service_tier: flex}}":                                                     "has no tiers",
+		"providers: {local: {type: ollama, service_tier: flex}}":                                                     "no setting service_tier",
 		"providers: {own: {type: openai, base_url: 'http://127.0.0.1:1', service_tier: 'a\"b'}}":                     "has no tiers",
-		"providers: {claude: {type: anthropic, service_tier: flex}}":                                                 "use one of auto, standard_only",
+		"providers: {claude: {type: anthropic, service_tier: flex}}":                                                 "use auto, standard_only",
 		"providers: {own: {type: openai, vendor: llamacpp, base_url: 'http://127.0.0.1:1', service_tier: anything}}": "has no tiers",
 	} {
 		if _, err := load(t, content, nil); regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), says) {

@@ -40,7 +40,8 @@ func (x *exam) settings(context.Context) {
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
 		if err := p.Keyless(); err != nil {
-			x.warn("key-variable", "the provider %s takes its key from %s, which is not set", name, p.APIKeyEnv).about(name).fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)
+			x.warn("key-variable", "the provider %s takes its key from %s, which is not set", name, p.APIKeyEnv).about(name).
+				fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)
 		}
 	}
 	for _, name := range x.Config.File.MCPNames() {
