@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -86,6 +87,9 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 			who = a.Provider + " / " + a.Model + "  "
 		}
 		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(a.ModelUS), a.Code, oneLine(a.Error, 100), paid)
+		if a.Partial != "" {
+			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
+		}
 	}
 	if e.Error != "" && len(e.Attempts) == 0 {
 		p.line("  %s", e.Error)
@@ -188,7 +192,7 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 	}
 	p.line("")
 	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"), attempts, t.T("calls"), strings.Join(calls, ", "))
-	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent))
+	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent)) // the mark of estimated tokens holds for the cost beside them
 	p.line("  %s %s  %s %s", t.T("model"), milliseconds(model), t.T("tools"), milliseconds(tools))
 	switch {
 	case view.AuditError != "":
@@ -198,15 +202,28 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 	}
 }
 
+// estimated reports whether what a run has used is not what its providers said.
+func estimated(view store.RoundView) bool {
+	for i := range view.Exchanges {
+		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts, func(a regie.Attempt) bool { return a.Usage.Estimated }) {
+			return true
+		}
+	}
+	return false
+}
+
 func add(a, b regie.Usage) regie.Usage {
 	return regie.Usage{
 		Input: a.Input + b.Input, Output: a.Output + b.Output, CacheCreation: a.CacheCreation + b.CacheCreation,
-		CacheRead: a.CacheRead + b.CacheRead, Reasoning: a.Reasoning + b.Reasoning,
+		CacheRead: a.CacheRead + b.CacheRead, Reasoning: a.Reasoning + b.Reasoning, Estimated: a.Estimated || b.Estimated,
 	}
 }
 
 func tokens(t *text.Printer, u regie.Usage) string {
 	out := t.T("tokens %d in, %d out", u.Input, u.Output)
+	if u.Estimated {
+		out += t.T(" (estimated)")
+	}
 	if u.CacheRead > 0 || u.CacheCreation > 0 {
 		out += t.T(" (cache: %d read, %d written)", u.CacheRead, u.CacheCreation)
 	}

@@ -42,7 +42,7 @@ func aRun() store.RoundView {
 					Number: 1, Reason: regie.ExchangeStart, State: regie.ExchangeReplied, Usage: regie.Usage{Input: 1200, Output: 80, CacheRead: 1000, CacheCreation: 200},
 					Money: regie.Money{Cost: 4200, Known: true}, ModelUS: 812_300, FirstByteUS: 210_400,
 				},
-				Attempts: []regie.Attempt{{Number: 1, Code: regie.CodeTruncatedStream, Error: "the model's stream ended before the reply was whole", ModelUS: 90_100, Money: regie.Money{Known: true}}},
+				Attempts: []regie.Attempt{{Number: 1, Code: regie.CodeTruncatedStream, Error: "the model's stream ended before the reply was whole", Partial: "I read the\nfol", ModelUS: 90_100, Money: regie.Money{Known: true}}},
 				Reply:    reply("I read the folder and write the first entry."),
 				Calls: []regie.Call{
 					{Ordinal: 0, Tool: "files.list_files", Arguments: `{"path":"invoices"}`, State: regie.CallSucceeded, Result: "invoices/a.pdf\t900 bytes", DurationUS: 640},
@@ -54,7 +54,7 @@ func aRun() store.RoundView {
 			},
 			{
 				Exchange: regie.Exchange{
-					Number: 2, Reason: regie.ExchangeData, State: regie.ExchangeReplied, Usage: regie.Usage{Input: 1500, Output: 30, Reasoning: 12}, ModelUS: 402_000, FirstByteUS: 100_000,
+					Number: 2, Reason: regie.ExchangeData, State: regie.ExchangeReplied, Usage: regie.Usage{Input: 1500, Output: 30, Reasoning: 12, Estimated: true}, ModelUS: 402_000, FirstByteUS: 100_000,
 				},
 				Reply: reply("One entry is booked; one payment needs your eye."),
 			},

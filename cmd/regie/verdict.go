@@ -85,7 +85,11 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 		w.note(why)
 	}
 	if chat.Paid(view.Spent) {
-		w.note(chat.Cost(w.text, view.Spent))
+		paid := chat.Cost(w.text, view.Spent)
+		if estimated(view) {
+			paid += w.text.T(" (estimated)")
+		}
+		w.note(paid)
 	}
 	if code == exitDone {
 		return nil, nil

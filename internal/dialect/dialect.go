@@ -25,6 +25,8 @@ type Options struct {
 	Automation bool
 	// CallsInReply is the limit of spec 3.2 that the model is told; 0 says nothing.
 	CallsInReply int
+	// French has the instructions in French, as level 1 around them is; tools describe themselves in their own words.
+	French bool
 	// Module reads a communication module out of the arguments of the tool that asks (tool.Asker), so that an invalid one is a format
 	// error (spec 4.5); nil checks no more than the form.
 	Module func(arguments json.RawMessage) (regie.Module, error)

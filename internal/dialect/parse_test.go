@@ -277,7 +277,11 @@ func TestInstructions(t *testing.T) {
 		t.Errorf("the schema is no JSON: %s", full().Schema())
 	}
 	automation := dialect.New(definitions(), dialect.Options{Automation: true}).Instructions()
-	for name, got := range map[string]string{"chat.golden": full().Instructions(), "automation.golden": automation} {
+	french := dialect.New(definitions(), dialect.Options{Questions: true, CallsInReply: 10, French: true, Module: session.ParseModule})
+	if !json.Valid(french.Schema()) {
+		t.Errorf("the French schema is no JSON: %s", french.Schema())
+	}
+	for name, got := range map[string]string{"chat.golden": full().Instructions(), "automation.golden": automation, "french.golden": french.Instructions()} {
 		file := filepath.Join("testdata", name)
 		if *update {
 			if err := os.MkdirAll("testdata", 0o755); err != nil {

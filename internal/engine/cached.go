@@ -83,7 +83,7 @@ func (r *run) counted(reply *provider.Reply, size int) regie.Usage {
 	if !reply.Cached.IsZero() {
 		return regie.Usage{}
 	}
-	return r.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), r.cfg.MaxOutput)
+	return r.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), r.cfg.MaxOutput, r.replyBound())
 }
 
 // say adds turns to the thread that is sent, and to what is known of it as a question.

@@ -250,7 +250,7 @@ func (r *run) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
 	if !r.automation() {
 		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool { return d.Role == regie.RoleComplete })
 	}
-	options := dialect.Options{Questions: r.policy.Questions, Automation: r.automation(), CallsInReply: r.round.Limits.CallsInReply}
+	options := dialect.Options{Questions: r.policy.Questions, Automation: r.automation(), CallsInReply: r.round.Limits.CallsInReply, French: r.policy.French}
 	for i := range definitions {
 		if definitions[i].Role != regie.RoleQuestion {
 			continue

@@ -36,9 +36,9 @@ type headKey struct {
 	effort, tier   string
 	oneCall        bool
 	// What the JSON dialect says depends on these too.
-	json, automation bool
-	calls            int
-	temperature      float64 // -1 for none
+	json, automation, french bool
+	calls                    int
+	temperature              float64 // -1 for none
 }
 
 func (r *run) headKey(maxOutput int) headKey {
@@ -48,7 +48,7 @@ func (r *run) headKey(maxOutput int) headKey {
 	}
 	return headKey{
 		r.tools, r.policy.Questions, r.round.Level1, r.round.Level2, maxOutput, r.policy.ReasoningEffort, r.policy.ServiceTier, r.policy.OneCall,
-		r.json != nil, r.automation(), r.round.Limits.CallsInReply, temperature,
+		r.json != nil, r.automation(), r.policy.French, r.round.Limits.CallsInReply, temperature,
 	}
 }
 

@@ -138,7 +138,7 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 		fault.Point(fault.ModelAfter)
 		reply.Usage = r.counted(reply, size)
 	case errors.As(err, &failed) && (failed.Partial != "" || failed.Usage != regie.Usage{}): // the model was at work
-		failed.Usage = r.thread.gauge.Counted(failed.Usage, size, len(failed.Partial), r.cfg.MaxOutput)
+		failed.Usage = r.thread.gauge.Counted(failed.Usage, size, len(failed.Partial), r.cfg.MaxOutput, r.replyBound())
 	}
 	return reply, took, err
 }

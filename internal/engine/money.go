@@ -95,6 +95,14 @@ func (r *run) output() int {
 	return most
 }
 
+// replyBound is how many tokens the open model call was told to reply with at most.
+func (r *run) replyBound() int {
+	if r.summary != nil {
+		return r.most()
+	}
+	return r.output()
+}
+
 // reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of it, and the longest reply. ok is false
 // where nobody knows the price of such a prompt.
 func (r *run) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {

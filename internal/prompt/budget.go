@@ -35,14 +35,23 @@ func (g *Gauge) Tokens(bytes int) int {
 const unseen = 4096
 
 // Counted is what a model call is taken to have used, so that a limit on tokens holds whatever is claimed (spec 3.2): what its provider
-// says, where that can be true of a request and a reply of so many bytes, else an estimate. A reply may have more tokens than bytes that
-// can be seen, for what was thought, but not more than most.
-func (g *Gauge) Counted(claimed regie.Usage, request, reply, most int) regie.Usage {
-	if claimed.Input < int64(float64(request)*leastRate) || claimed.Input > int64(float64(request)*mostRate)+unseen {
-		claimed = regie.Usage{Input: int64(g.Tokens(request)), Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
+// says, where that can be true of a request and a reply of so many bytes. A reply may have more tokens than bytes that can be seen, for what was
+// thought, but not more than most. What is claimed to be less is estimated; what is claimed to be more, and may be billed, is taken for the most
+// that is reserved for such a call (decision 29), whose reply was asked to have at most so many tokens.
+func (g *Gauge) Counted(claimed regie.Usage, request, reply, most, asked int) regie.Usage {
+	estimate := int64(g.Tokens(request))
+	switch {
+	case claimed.Input > int64(float64(request)*mostRate)+unseen:
+		claimed = regie.Usage{Input: estimate + (estimate+4)/5, Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
+	case claimed.Input < int64(float64(request)*leastRate):
+		claimed = regie.Usage{Input: estimate, Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
 	}
-	if claimed.Output < int64(float64(reply)*leastRate) || claimed.Output > int64(reply+2*most) {
-		claimed.Output, claimed.Reasoning, claimed.Estimated = int64(float64(reply)*usualRate+0.5), 0, true
+	seen := int64(float64(reply)*usualRate + 0.5)
+	switch {
+	case claimed.Output > int64(reply+2*most):
+		claimed.Output, claimed.Reasoning, claimed.Estimated = max(seen, int64(asked)), 0, true
+	case claimed.Output < int64(float64(reply)*leastRate):
+		claimed.Output, claimed.Reasoning, claimed.Estimated = seen, 0, true
 	}
 	return claimed
 }

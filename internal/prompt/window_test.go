@@ -251,11 +251,13 @@ func TestCounted(t *testing.T) {
 		"less than nothing":        {regie.Usage{Input: -5, Output: -1, CacheRead: -4}, regie.Usage{Input: 1000, Output: 100, Estimated: true}},
 		"no input":                 {regie.Usage{Output: 90}, regie.Usage{Input: 1000, Output: 90, Estimated: true}},
 		"no output":                {regie.Usage{Input: 1100}, regie.Usage{Input: 1100, Output: 100, Estimated: true}},
-		"all that a number can be": {regie.Usage{Input: most, Output: most}, regie.Usage{Input: 1000, Output: 100, Estimated: true}},
+		"all that a number can be": {regie.Usage{Input: most, Output: most}, regie.Usage{Input: 1200, Output: 4096, Estimated: true}},
+		"much output":              {regie.Usage{Input: 1100, Output: 100_000}, regie.Usage{Input: 1100, Output: 4096, Estimated: true}},
+		"much input":               {regie.Usage{Input: 100_000, Output: 90}, regie.Usage{Input: 1200, Output: 90, Estimated: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var g prompt.Gauge
-			if got := g.Counted(c.claimed, 4000, 400, 8192); got != c.want {
+			if got := g.Counted(c.claimed, 4000, 400, 8192, 4096); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 			g.Learn(c.want, 4000)
