@@ -112,7 +112,7 @@ func (r rule) add(ruleset int, known uint64) error {
 	if rights == 0 {
 		return nil
 	}
-	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)} //nolint:gosec // a descriptor
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
 	_, _, errno := unix.RawSyscall6(
 		unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&attr)), 0, 0, 0, //nolint:gosec // as the system call takes it
