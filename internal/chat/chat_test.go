@@ -286,7 +286,7 @@ func TestStream(t *testing.T) {
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "RUNNING"})
 	event(regie.EventStreamReset, map[string]any{"code": "TRUNCATED_STREAM", "wait_ms": 700})
 	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 700}) // nobody has seen anything of it
-	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 42100})
+	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "status": 503, "wait_ms": 42100})
 	delta(second, 1, "Now it")
 	message(second, 1, "Now it is done.") // deltas got lost: the rest
 	delta(second, 2, "Lost")
