@@ -22,7 +22,7 @@ BENCH ?= ./internal/bench
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo npm test race vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short translate tidy tidy-check clean
+.PHONY: help build demo npm test race vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate tidy tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,16 +91,22 @@ bench: ## the figures of docs/benchmarks.md
 bench-short: ## the same in a few seconds, to see that it runs; its figures mean little
 	$(GO) run $(BENCH) -short
 
+sdk-check: ## what the vendors' official SDKs make of our requests, and of the streams that we read; a module of its own, minutes to build at first
+	$(GO) -C internal/sdkcheck vet ./...
+	$(GO) -C internal/sdkcheck test -timeout 10m $(TESTFLAGS) ./...
+
 translate: ## list the sentences without a French translation, and add them empty to the catalogue
 	$(GO) test ./internal/text -run TestCatalogue -count=1 -update
 
-tidy: ## go.mod and go.sum, of the tools too
+tidy: ## go.mod and go.sum, of the tools and of the check against the SDKs too
 	$(GO) mod tidy
 	$(GO) -C tools mod tidy
+	$(GO) -C internal/sdkcheck mod tidy
 
 tidy-check: ## fail where make tidy would change something
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
+	$(GO) -C internal/sdkcheck mod tidy -diff
 
 clean: ## remove what was built
 	rm -rf bin
