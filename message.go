@@ -201,7 +201,8 @@ type Missing struct {
 // ComponentTools is the author of messages with a ToolNotice.
 const ComponentTools = "tools"
 
-// ToolNotice is what a run tells people about tools that are away, and about a document that it was not given: the execution metadata of a NETWORK_ERROR message, for the audit.
+// ToolNotice is what a run tells people about tools that are away, and about a document that it was not given: the execution metadata of a
+// NETWORK_ERROR message, for the audit.
 type ToolNotice struct {
 	Missing []Missing `json:"missing"`
 	// CallID is the call that the run waits with until its tool is back; zero where the run goes on without.

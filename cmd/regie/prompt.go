@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -85,7 +86,7 @@ func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) 
 	}
 	switch {
 	case f.asJSON:
-		err = writeJSON(c.stdout, p)
+		err = writeJSON(c.stdout, readable(p))
 	case f.bytes, p.Exchange != 0 && !f.table:
 		_, err = c.stdout.Write(p.Body)
 	default:
@@ -102,6 +103,20 @@ func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) 
 		_, err = fmt.Fprintln(c.stderr, c.text.T("%d bytes, SHA-256 %s, as it was stored when they were sent", len(p.Body), p.Request))
 	}
 	return err
+}
+
+// readablePrompt is a prompt whose body people and scripts can read; the very bytes come with --bytes.
+type readablePrompt struct {
+	dispatch.Prompt
+	Body any `json:"body"`
+}
+
+// readable shows a request as the JSON that it is, or as a text.
+func readable(p dispatch.Prompt) readablePrompt {
+	if json.Valid(p.Body) {
+		return readablePrompt{p, json.RawMessage(p.Body)}
+	}
+	return readablePrompt{p, string(p.Body)}
 }
 
 // exchangeNamed reads --exchange: which run, which exchange of it, and which attempt at that, 0 for the last.

@@ -145,6 +145,29 @@ func hasRawJSON(text string) bool {
 			return true
 		}
 	}
+	return saysJSON(text)
+}
+
+// quoted is what a text shows as code: a name, a file's content, an example.
+var quoted = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
+
+// maxObjects bounds how many places of a text are looked at where an object could begin.
+const maxObjects = 100
+
+// saysJSON reports whether a text has a JSON object with members within its sentences, not shown as code.
+func saysJSON(text string) bool {
+	text = quoted.ReplaceAllString(text, " ")
+	for range maxObjects {
+		_, rest, found := strings.Cut(text, "{")
+		if !found {
+			return false
+		}
+		value, err := jsontext.NewDecoder(strings.NewReader("{" + rest)).ReadValue()
+		if err == nil && strings.Contains(string(value), `"`) { // the name of a member
+			return true
+		}
+		text = rest
+	}
 	return false
 }
 
