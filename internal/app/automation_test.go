@@ -339,17 +339,22 @@ func TestSpent(t *testing.T) {
 			t.Errorf("%d tokens, %s", view.Round.Tokens, view.Round.EndNote)
 		}
 	})
-	for claim, usage := range map[string]string{
-		"nothing": `{"prompt_tokens":0,"completion_tokens":0}`, "less than nothing": `{"prompt_tokens":-5,"completion_tokens":-1}`, "no number": `{"prompt_tokens":"12"}`,
-		"too much": `{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`,
+	for claim, c := range map[string]struct {
+		usage string
+		limit int64 // of one reply, and less than of two
+	}{
+		"nothing":           {`{"prompt_tokens":0,"completion_tokens":0}`, 3000}, // of some 2,000 a reply, estimated
+		"less than nothing": {`{"prompt_tokens":-5,"completion_tokens":-1}`, 3000},
+		"no number":         {`{"prompt_tokens":"12"}`, 3000},
+		"too much":          {`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, 13_000}, // the most that was asked for: 8,192 of a reply
 	} {
 		t.Run("tokens, where the server claims "+claim, func(t *testing.T) {
-			b := newBed(t, newModel(t, claims(usage, says("", write("a", "a.txt", "x"))), claims(usage, says("", write("b", "b.txt", "x"))), says("never")))
+			b := newBed(t, newModel(t, claims(c.usage, says("", write("a", "a.txt", "x"))), claims(c.usage, says("", write("b", "b.txt", "x"))), says("never")))
 			in := b.request(everything)
-			in.Limits.Tokens = 3000 // of some 2,000 a reply, estimated
+			in.Limits.Tokens = c.limit
 			view := b.ask(in)
 			expect(t, view, regie.EndLimit, "SUCCEEDED", "NOT_RUN OVER_LIMIT")
-			if view.Round.Tokens < 3000 || view.Round.Tokens > 6000 || !view.Exchanges[0].Reply.Usage.Estimated {
+			if view.Round.Tokens < c.limit || view.Round.Tokens > 2*c.limit || !view.Exchanges[0].Reply.Usage.Estimated {
 				t.Errorf("%d tokens, %+v", view.Round.Tokens, view.Exchanges[0].Reply.Usage)
 			}
 		})

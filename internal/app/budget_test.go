@@ -182,7 +182,7 @@ func TestSummaryCounts(t *testing.T) {
 // goes without a model.
 func TestFarAbove(t *testing.T) {
 	m := newReader(t, func(int) http.HandlerFunc { return says(strings.Repeat("The garden wants water. ", 150)) },
-		func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n)) })
+		func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n) + gist) })
 	b := library(t, m, config.Budget{})
 	conn := b.observed()
 	view := b.job(conn, regie.ID{}, theJob)
@@ -192,8 +192,8 @@ func TestFarAbove(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.settings.File.Budget.ModelWindow = 6000
-	m.window, m.all, m.sums = 6000*4, nil, 0
+	b.settings.File.Budget.ModelWindow = 6600
+	m.window, m.all, m.sums = 6600*4, nil, 0
 	conn = b.observed()
 	defer conn.Close()
 	view = b.job(conn, view.Session.ID, "And in the end?")
