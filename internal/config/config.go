@@ -150,6 +150,9 @@ func (c *Config) choose(env func(string) string) error {
 		if c.Provider == ProviderReplay && c.Replay == "" {
 			return regie.Errorf(regie.CodeBadRequest, "the provider replay needs a recording: name it with --replay FILE")
 		}
+		if c.Provider == ProviderReplay && c.Record != "" {
+			return regie.Errorf(regie.CodeBadRequest, "what is replayed is recorded already: leave --record (REGIE_RECORD) or --replay out")
+		}
 		return nil
 	}
 	return c.completeChosen(env)

@@ -50,6 +50,8 @@ type conversation struct {
 	sum  hash.Hash
 	size int
 	head provider.Head
+	// unread is how much of it the rules do not read, in bytes.
+	unread int
 }
 
 // Append implements provider.Conversation.
@@ -57,6 +59,11 @@ func (c *conversation) Append(turns ...provider.Turn) {
 	c.turns = append(c.turns, turns...)
 	for i := range turns {
 		c.render(turns[i])
+		for _, p := range turns[i].Parts {
+			if p.Opening { // read by nobody here, and as long as the day's name is
+				c.unread += len(line(p))
+			}
+		}
 	}
 }
 
@@ -127,7 +134,7 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 		reply.StopReason = "tool_calls"
 		written += len(r.calls[i].Name) + len(r.calls[i].Arguments)
 	}
-	reply.Usage = regie.Usage{Input: estimate(c.size), Output: estimate(written)}
+	reply.Usage = regie.Usage{Input: estimate(c.size - c.unread), Output: estimate(written)}
 	return reply, nil
 }
 

@@ -19,7 +19,8 @@
 //
 // "after 1" is the thread of call 1 with its answer, "again 1" that thread without it (a retry), so only what is new is written. A line of
 // text stands behind "|", one that holds more than printable characters quoted behind `"`. What changes from run to run is left out: ids of
-// calls (a result names its call by its place in the turn before), times. A UUID or a time in what was asked is written as {id} or {time}.
+// calls (a result names its call by its place in the turn before), times, and the date and user that a round opens with. A UUID or a time in what
+// was asked is written as {id} or {time}.
 // A stream is written in merged form. Keys of the configured providers are never in it, nor in the raw responses that a Tape can keep beside it.
 //
 // What is replayed is found by its thread, in that form: a request that the recording does not hold is refused with the difference. The

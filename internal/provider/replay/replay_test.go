@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,7 +181,9 @@ func stream(reason string, deltas ...string) string {
 // run. It returns the replies.
 func aThread(t *testing.T, p provider.Provider, id string) (replies []*provider.Reply) {
 	t.Helper()
-	c := open(t, p, head, said("What is in notes/?\n\n\tTabs, trailing blanks  \nand \x1b[31mmore"))
+	opened := said("What is in notes/?\n\n\tTabs, trailing blanks  \nand \x1b[31mmore")
+	opened.Parts = slices.Insert(opened.Parts, 0, provider.Part{Type: regie.PartText, Text: "[ROUND_START] day " + id + ", 09:1" + id + "\n", Opening: true})
+	c := open(t, p, head, opened)
 	first, streamed, err := send(t, c)
 	if err != nil || streamed != "I look.In notes/:\n" {
 		t.Fatalf("%q, %v", streamed, err)

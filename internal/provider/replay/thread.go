@@ -71,6 +71,9 @@ func (t *thread) steadied(turn *provider.Turn, hide func(string) string) provide
 func steadyParts(parts []provider.Part, hide func(string) string) []provider.Part {
 	out := make([]provider.Part, 0, len(parts))
 	for i := range parts {
+		if parts[i].Opening { // another date, zone, user or language is another run's
+			continue
+		}
 		part := provider.Part{Type: parts[i].Type, Text: steady(hide(parts[i].Text))}
 		if c := parts[i].Call; c != nil {
 			part.Text, part.Call = "", &provider.Call{Name: c.Name, Arguments: steady(hide(c.Arguments))}
