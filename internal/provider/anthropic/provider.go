@@ -77,10 +77,19 @@ func (p *Provider) Name() string { return p.cfg.Name }
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	can := provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0}
 	can.Temperature = provider.TemperedPlain // see options: thinking goes with no other temperature than 1
-	if can.Thinking {
+	switch {
+	case untempered(model):
+		can.Temperature = provider.TemperedNever
+	case can.Thinking:
 		can.Temperature = provider.TemperedIfNone
 	}
 	return can
+}
+
+// untempered says that a model refuses a temperature: from 4.7 on they do.
+func untempered(model string) bool {
+	major, minor, known := generation(model)
+	return known && (major > 4 || major == 4 && minor >= 7)
 }
 
 // Models implements provider.Lister.
@@ -156,7 +165,7 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 // options are how a model is asked to think (platform.claude.com, effort and adaptive thinking). From generation 5 on it thinks by itself, and
 // 4.6 to 4.9 do so when they are asked (adaptive); both take an effort. Older ones take a budget of tokens and no effort.
 func (p *Provider) options(head provider.Head) Options {
-	options := Options{Thinks: p.thinks(head.Model)}
+	options := Options{Thinks: p.thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
 	adaptive := !known || major >= 5 || major == 4 && minor >= 6
 	switch effort := head.ReasoningEffort; {

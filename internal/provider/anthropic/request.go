@@ -27,6 +27,8 @@ type Options struct {
 	Thinking string
 	// Effort is how much the model is to spend on the whole reply: low, medium, high, xhigh or max; empty leaves it to the vendor.
 	Effort string
+	// Untempered leaves the temperature out: the model refuses it.
+	Untempered bool
 	// NoMarks leaves the cache marks out.
 	NoMarks bool
 }
@@ -90,7 +92,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if head.ServiceTier != "" {
 		b = appendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
-	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks { // thinking goes with no other temperature than 1
+	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered { // thinking goes with no other temperature than 1
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
 	}

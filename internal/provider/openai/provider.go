@@ -78,7 +78,11 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
+	can := provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
+	if p.quirks.untempered != nil && p.quirks.untempered(model) {
+		can.Temperature = provider.TemperedNever
+	}
+	return can
 }
 
 // Open implements provider.Provider.

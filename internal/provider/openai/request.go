@@ -81,7 +81,7 @@ func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 		output = max(output, c.quirks.minOutput)
 	}
 	b = strconv.AppendInt(b, int64(output), 10)
-	if head.Temperature != nil {
+	if head.Temperature != nil && (c.quirks.untempered == nil || !c.quirks.untempered(head.Model)) {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, *head.Temperature, 'g', -1, 64)
 	}

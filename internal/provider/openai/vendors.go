@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
 )
 
 // order is which message may follow which.
@@ -55,6 +56,8 @@ type quirks struct {
 	parallel      parallel
 	// minOutput is the least bound of a reply where tools are declared, in tokens.
 	minOutput int
+	// untempered says of a model that it refuses a temperature; nil says it of none.
+	untempered func(model string) bool
 	// free says that it is software that people run themselves, so that its models cost nothing (decision 29).
 	free bool
 	// noTools says that its models make no calls: they are asked in the JSON dialect (spec 6.3).
@@ -87,7 +90,8 @@ var vendors = map[string]quirks{
 	// platform.openai.com/docs/api-reference/chat: max_tokens is refused by all models that think. parallel_tool_calls is true by default,
 	// and refused by some of those, so only a no is said. Since gpt-5.4 the API refuses an effort beside function tools, and since gpt-5.6
 	// also the default one: tools are had with "none" there, or with the Responses API.
-	"openai": {vendor: Name, completionTokens: true, parallel: parallelIfNot, effort: openAIEffort, judge: judgeOpenAI},
+	// A model that reasons refuses a temperature.
+	"openai": {vendor: Name, completionTokens: true, untempered: wire.Reasons, parallel: parallelIfNot, effort: openAIEffort, judge: judgeOpenAI},
 
 	// console.groq.com/docs/reasoning: Qwen's thinking stands in <think> in the text unless reasoning_format asks for it apart (beside
 	// tools that is the default, and raw is refused); gpt-oss has it apart always and takes no format. The efforts of the two differ. Below

@@ -428,9 +428,11 @@ func (f *Format) stopped(t *testing.T) {
 	}
 }
 
+// nobody listens there. A port that was just given back may be another test's by now.
+const nobody = "http://127.0.0.1:1"
+
 func (f *Format) offline(t *testing.T) {
-	const address = "http://127.0.0.1:1" // a port that was just given back may be another test's by now
-	_, err := f.open(t, address, time.Second).Send(t.Context(), nil)
+	_, err := f.open(t, nobody, time.Second).Send(t.Context(), nil)
 	failed, ok := errors.AsType[*provider.Error](err)
 	if !ok || failed.Code != regie.CodeProviderOffline || !failed.Offline || !failed.Retryable || !strings.Contains(failed.Message, "start") {
 		t.Errorf("got %v", err)
@@ -440,7 +442,7 @@ func (f *Format) offline(t *testing.T) {
 			t.Errorf("the address %q: %v", bad, err)
 		}
 	}
-	p, err := f.Open(address, time.Second)
+	p, err := f.Open(nobody, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,8 +472,10 @@ func (f *Format) lists(t *testing.T) {
 	} else if err != nil || len(models) != 2 || models[1].Name != "two" || !models[1].NativeTools {
 		t.Errorf("got %+v, %v", models, err)
 	}
-	s.Close()
-	if _, err := lister.Models(t.Context()); provider.CodeOf(err) != regie.CodeProviderOffline {
+	if p, err = f.Open(nobody, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.(provider.Lister).Models(t.Context()); provider.CodeOf(err) != regie.CodeProviderOffline {
 		t.Errorf("nobody there: %v", err)
 	}
 }

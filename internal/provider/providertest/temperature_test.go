@@ -1,6 +1,7 @@
 package providertest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,12 +13,12 @@ import (
 // TestTemperature: what a codec says of the temperature is what its requests carry, whatever the model and the effort.
 func TestTemperature(t *testing.T) {
 	zero, carried, left := 0.0, 0, 0
-	for _, format := range providertest.Formats() {
+	for _, format := range slices.Concat(providertest.Formats(), providertest.Vendors()) {
 		p, err := format.Open("http://127.0.0.1:1", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, model := range []string{"scripted", "claude-opus-5-5", "claude-sonnet-4-6", "claude-3-7-sonnet-20250219", "gpt-5.5", "gpt-4o", "gemini-3-pro"} {
+		for _, model := range []string{"scripted", "claude-opus-5-5", "claude-opus-4-8", "claude-sonnet-4-6", "claude-3-7-sonnet-20250219", "gpt-5.5", "o3-mini", "gpt-4o", "gemini-3-pro"} {
 			for _, effort := range append([]string{""}, regie.Efforts()...) {
 				c, err := p.Open(provider.Head{Model: model, MaxOutput: 8192, Temperature: &zero, ReasoningEffort: effort})
 				if err != nil {

@@ -86,24 +86,11 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{NativeTools: true, Thinking: reasons(model), ContextTokens: p.cfg.ContextTokens}
+	can := provider.Capabilities{NativeTools: true, Thinking: wire.Reasons(model), ContextTokens: p.cfg.ContextTokens}
 	if can.Thinking {
 		can.Temperature = provider.TemperedNever
 	}
 	return can
-}
-
-// reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor do those that are made for talk; what is
-// not known is taken for a newer one.
-func reasons(model string) bool {
-	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	name = strings.TrimPrefix(name, "ft:")
-	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt"} {
-		if strings.HasPrefix(name, old) {
-			return false
-		}
-	}
-	return !strings.Contains(name, "-chat")
 }
 
 // Models implements provider.Lister.
@@ -125,7 +112,7 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
-	request, err := NewRequest(head, Options{Reasons: reasons(head.Model)})
+	request, err := NewRequest(head, Options{Reasons: wire.Reasons(head.Model)})
 	if err != nil {
 		return nil, err
 	}
