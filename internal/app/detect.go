@@ -158,10 +158,10 @@ type Price struct {
 	UpTo int64 `json:"up_to_tokens,omitempty"`
 }
 
-// priceOf is what a model of a provider costs: one on this machine nothing, unless the file says otherwise (decision 29).
-func priceOf(c *config.Config, provider, model string, local bool) Price {
+// priceOf is what a model of a provider costs: a free one nothing, unless the file says otherwise (decision 29).
+func priceOf(c *config.Config, provider, model string, free bool) Price {
 	p, stated, known := c.Price(provider, model)
-	if local && !stated {
+	if free && !stated {
 		return Price{Known: true}
 	}
 	if !known {
@@ -235,7 +235,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 		m := &models[i]
 		info.Models = append(info.Models, ModelInfo{
 			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
-			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, info.Local),
+			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, m.Free),
 		})
 	}
 	return info

@@ -26,18 +26,22 @@ func TestListModels(t *testing.T) {
 		"slow":  {Name: "slow", Type: config.ProviderOpenAI, BaseURL: slow.URL + "/v1"},
 		"ready": {Name: "ready", Type: config.ProviderOpenAI, BaseURL: ready.URL + "/v1", Prices: prices},
 	}}
-	list := app.ListModels(t.Context(), c, 300*time.Millisecond)
+	list := app.ListModels(t.Context(), c, time.Second)
 	if len(list) != 2 || list[0].Name != "ready" {
 		t.Fatalf("%+v", list)
 	}
-	if want := slow.URL + "/v1 did not answer within 300ms"; list[1].Code != regie.CodeTimeout || list[1].Error != want {
+	if want := slow.URL + "/v1 did not answer within 1s"; list[1].Code != regie.CodeTimeout || list[1].Error != want {
 		t.Errorf("the slow one: %s: %s", list[1].Code, list[1].Error)
 	}
 	models := list[0].Models
 	if len(models) != 2 || !models[0].Price.Known || models[0].Price.Input != 2_000_000 || models[0].Price.Output != 5_500_000 {
 		t.Fatalf("%+v", models)
 	}
-	if models[1].Price != (app.Price{Known: true}) { // on this machine
+	if models[1].Price != (app.Price{}) { // that it is on this machine says nothing
 		t.Errorf("%+v", models[1].Price)
+	}
+	c.Providers = map[string]config.Provider{"own": {Name: "own", Type: config.ProviderOpenAI, Vendor: "vllm", BaseURL: ready.URL + "/v1"}}
+	if models = app.ListModels(t.Context(), c, time.Minute)[0].Models; len(models) != 2 || models[1].Price != (app.Price{Known: true}) {
+		t.Errorf("one that people run themselves: %+v", models)
 	}
 }
