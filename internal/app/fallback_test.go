@@ -405,3 +405,29 @@ func exact(t *testing.T, b *bed, view store.RoundView) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+// TestUnpricedFallback refuses a fallback of unknown price where a budget holds: it would never be asked, and nobody would know (decision 29).
+func TestUnpricedFallback(t *testing.T) {
+	m := newModel(t, says("Done."))
+	b := fallbackBed(t, m.server.URL, "http://127.0.0.1:1", "")
+	b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}
+	dollar := config.Dollars(1_000_000)
+	price := func(name string) {
+		p := b.settings.Providers[name]
+		p.Prices = map[string]config.Rates{config.AnyModel: {Input: &dollar, Output: &dollar}}
+		b.settings.Providers[name] = p
+	}
+	price("one")
+	conn := b.connect()
+	request := b.request(everything)
+	if _, err := conn.Submit(t.Context(), request); regie.CodeOf(err) != regie.CodePriceUnknown || !strings.Contains(err.Error(), "providers.two.prices") {
+		t.Error(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	price("two")
+	if view := b.ask(request); view.Round.End != regie.EndAnswered {
+		t.Errorf("%s %s", view.Round.End, view.Round.EndNote)
+	}
+}

@@ -107,6 +107,9 @@ func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent co
 	for _, f := range configured {
 		asked := *in
 		asked.Provider, asked.Model = f.Provider, f.Model
+		if err := l.affordable(&asked); err != nil { // it would never be asked, and nobody would know
+			return nil, err
+		}
 		spoken, err := l.dialect(&asked, agent)
 		if err != nil { // it cannot be told to reply so: it is asked as it can be
 			spoken = regie.DialectNative
