@@ -309,9 +309,7 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	w := &follower{command: c, control: conn, round: out.RoundID, session: out.SessionID, after: before.Head, signals: signals.first}
 	w.note(c.text.T("going on with run %s", out.RoundID))
 	outcome, err = w.watch(ctx)
-	if !signals.heard.Load() {
-		c.drain(ctx, conn, signals.first)
-	}
+	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	return outcome, err
 }
 

@@ -95,9 +95,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	if err == nil && !terminal && !result.Last.IsZero() {
 		code, why, err = c.outcome(ctx, conn, result.Last)
 	}
-	if !result.Signalled {
-		c.drain(ctx, conn, signals)
-	}
+	c.drain(ctx, conn, signals, result.Signalled)
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}

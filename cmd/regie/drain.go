@@ -4,14 +4,21 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/regie-run/regie/internal/app"
 )
 
-// drain waits, before the engine of this process is closed, for the model calls of other processes' runs that are under way in it. A signal, or
-// the end of ctx, has it leave at once.
-func (c *command) drain(ctx context.Context, conn *app.Conn, signals <-chan os.Signal) {
+// drainGrace is what model calls may still take where a signal ends the process: who sent it may kill it soon.
+const drainGrace = 5 * time.Second
+
+// drain waits, before the engine of this process is closed, for the model calls of other processes' runs that are under way in it. A further
+// signal, or the end of ctx, has it leave at once; hurried is after one that ends the process.
+func (c *command) drain(ctx context.Context, conn *app.Conn, signals <-chan os.Signal, hurried bool) {
 	ctx, cancel := context.WithCancel(ctx)
+	if hurried {
+		ctx, cancel = context.WithTimeout(ctx, drainGrace)
+	}
 	defer cancel()
 	go func() {
 		select {

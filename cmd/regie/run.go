@@ -228,9 +228,7 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
-	if !signals.heard.Load() {
-		c.drain(attaching, conn, signals.first)
-	}
+	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}

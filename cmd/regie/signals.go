@@ -11,12 +11,12 @@ import (
 // was acknowledged is stored, and the next engine goes on from there as after a crash.
 type signals struct {
 	first <-chan os.Signal
-	heard *atomic.Bool // there was one
+	ended *atomic.Bool // one of them ends the process, and is no Ctrl-C
 	stop  func()
 }
 
 func (c *command) signals() signals {
-	heard := new(atomic.Bool)
+	ended := new(atomic.Bool)
 	received, first, done := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -26,14 +26,14 @@ func (c *command) signals() signals {
 				if count > 0 {
 					os.Exit(exitInterrupted)
 				}
-				heard.Store(true)
+				ended.Store(s != os.Interrupt)
 				first <- s
 			case <-done:
 				return
 			}
 		}
 	}()
-	return signals{first: first, heard: heard, stop: func() {
+	return signals{first: first, ended: ended, stop: func() {
 		signal.Stop(received)
 		close(done)
 	}}

@@ -62,7 +62,7 @@ type Result struct {
 	// Last is the newest round, zero where none was started; Waits says that it waits for a person.
 	Last  regie.ID
 	Waits bool
-	// Signalled says that a signal ended it.
+	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was.
 	Signalled bool
 }
 
@@ -300,7 +300,7 @@ func (c *Chat) become(state regie.SessionState) {
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves.
 func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
 	if s != os.Interrupt || atPrompt || c.interrupting || c.round.IsZero() {
-		c.signalled = true
+		c.signalled = s != os.Interrupt || c.interrupting
 		return ErrLeave
 	}
 	c.interrupting = true
