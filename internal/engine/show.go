@@ -189,7 +189,7 @@ func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
 		case x.Request.IsZero():
 			return nil, regie.Errorf(regie.CodeConflict, "exchange %d of the run is open: what was sent is stored when its model call ends", number)
 		default:
-			s.out.Stored, s.out.Purpose, s.out.Counted = x.Request, x.Purpose, true
+			s.out.Stored, s.out.Purpose, s.out.Counted = x.Request, x.Purpose, !x.Usage.Estimated
 			s.out.Tokens, s.run.exchange = int(x.Usage.Input), x.Exchange
 			if x.Reply != nil && x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() { // nothing was sent, so nobody has counted it
 				s.out.Cached, s.out.Counted = x.Reply.AI.Cached, false

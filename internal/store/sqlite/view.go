@@ -82,7 +82,7 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 		if err != nil {
 			return nil, err
 		}
-		view.Reply = &reply
+		view.Reply, view.Usage.Estimated = &reply, reply.Usage != nil && reply.Usage.Estimated
 		if view.Calls, err = readCalls(ctx, q, callsOfMessage, exchange.ReplyID); err != nil {
 			return nil, err
 		}
