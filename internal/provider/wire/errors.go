@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -59,12 +61,23 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 			message = "the model's server " + s.cfg.Address + " cannot be reached: it speaks http and not https; write its address with http://"
 		}
 		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
+	case !begun && strings.Contains(err.Error(), tlsAlert):
+		message := "the model's server " + s.cfg.Address + " cannot be reached: " + speaksTLS
+		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
 	}
 	return &provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Message: "the connection to the model broke: " + reason(err), Err: err}
 }
 
 // plainHTTP is how the standard library says that a server began to speak http where it should have begun TLS.
 const plainHTTP = "server gave HTTP response to HTTPS client"
+
+// tlsAlert is how an answer of TLS to http begins, as the standard library quotes it.
+const tlsAlert = `malformed HTTP response "\x15\x03`
+
+// wantsTLS is what servers say to http where they speak TLS: Go's, and nginx and Apache.
+var wantsTLS = []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server"}
+
+const speaksTLS = "it speaks https and not http; write its address with https://"
 
 // offline reports whether the request was certainly not sent (decision 42).
 func offline(err error) bool {
@@ -95,6 +108,8 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 		e.Code, hint = regie.CodeProviderQuota, ": the account has no credit left"
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
+	case status == http.StatusBadRequest && slices.ContainsFunc(wantsTLS, func(words string) bool { return bytes.Contains(data, []byte(words)) }):
+		return &provider.Error{Code: regie.CodeProviderRejected, Status: status, Misplaced: true, Message: "the model's server " + s.cfg.Address + " cannot be asked: " + speaksTLS}
 	case tooLong(status, kind, said):
 		e.Code, hint = regie.CodeContextTooLarge, ": the prompt is larger than the model's window"
 	case status >= 300 && status < 400:
