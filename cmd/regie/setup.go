@@ -162,10 +162,16 @@ func preferred(p config.Provider, models []app.ModelInfo) string {
 	return ""
 }
 
+// leastKey is shorter than any vendor's key, in bytes.
+const leastKey = 8
+
 func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	key, err := c.secret(in, c.text.T("Paste the key (it is not shown): "))
 	if err != nil {
 		return err
+	}
+	if len(key) < leastKey || strings.ContainsAny(key, " \t") { // it would be sent to somebody
+		return regie.Errorf(codeUsage, "that is no key: a key is one long word; nothing was sent")
 	}
 	kind := config.TypeOfKey(key)
 	name := kind.Name
