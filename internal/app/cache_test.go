@@ -291,7 +291,8 @@ func TestCacheByTemperature(t *testing.T) {
 		"not told":                  {"claude-opus-5-5", "", "", false},
 		"not told with an effort":   {"claude-sonnet-4-6", "high", "auto", false},
 		"not told, and on":          {"claude-opus-5-5", "", "on", true},
-		"told, since it thinks not": {"claude-opus-5-5", "none", "", true},
+		"told, since it thinks not": {"claude-sonnet-4-6", "none", "", true},
+		"not told in any way":       {"claude-opus-5-5", "none", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, format := range providertest.Formats() {
