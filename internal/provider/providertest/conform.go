@@ -475,7 +475,10 @@ func (f *Format) lists(t *testing.T) {
 	if p, err = f.Open(nobody, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.(provider.Lister).Models(t.Context()); provider.CodeOf(err) != regie.CodeProviderOffline {
+	if lister, ok = p.(provider.Lister); !ok {
+		t.Fatal("it cannot be asked for its models")
+	}
+	if _, err := lister.Models(t.Context()); provider.CodeOf(err) != regie.CodeProviderOffline {
 		t.Errorf("nobody there: %v", err)
 	}
 }
