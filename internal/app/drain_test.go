@@ -55,11 +55,13 @@ func TestDrain(t *testing.T) {
 		close(drained)
 	}()
 	// What is asked meanwhile waits for the next engine.
+	var next dispatch.Run
 	third, later := b.connect(), make(chan error, 1)
 	defer third.Close()
 	go func() {
 		<-busy
-		_, err := third.Submit(t.Context(), b.request(everything))
+		var err error
+		next, err = third.Submit(t.Context(), b.request(everything))
 		later <- err
 	}()
 	select {
@@ -76,8 +78,9 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-later; err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	b.await(third, next)
 	view := b.await(other, run)
 	if calls.Load() != 2 {
 		t.Errorf("the model was asked %d times by two jobs", calls.Load())
