@@ -16,34 +16,15 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/ollama"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// asker returns a function that sends one request to a server, which answers with the given stream.
+// asker sends requests to a server that answers with what it is given.
 func asker(t *testing.T) func(stream string) (*provider.Reply, error) {
 	t.Helper()
-	var stream string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/chat" {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		_, _ = w.Write([]byte(stream))
-	}))
-	t.Cleanup(server.Close)
-	p, err := ollama.New(ollama.Config{Name: "test", BaseURL: server.URL + "/v1/"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Append(user("go"))
-	return func(answer string) (*provider.Reply, error) {
-		stream = answer
-		return c.Send(t.Context(), nil)
-	}
+	return wiretest.Asker(t, "/api/chat", "application/x-ndjson", func(address string) (provider.Provider, error) {
+		return ollama.New(ollama.Config{Name: "test", BaseURL: address})
+	})
 }
 
 func ask(t *testing.T, stream string) (*provider.Reply, error) {

@@ -5,6 +5,8 @@ package wiretest
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,35 @@ func Recorded(tb testing.TB, pattern string) map[string][]byte {
 		out[filepath.Base(file)] = data
 	}
 	return out
+}
+
+// Asker returns a function that sends one request to a server, which answers at a path with the given stream of a media type; open makes a
+// provider of it.
+func Asker(tb testing.TB, path, media string, open func(address string) (provider.Provider, error)) func(stream string) (*provider.Reply, error) {
+	tb.Helper()
+	var stream string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", media)
+		_, _ = w.Write([]byte(stream))
+	}))
+	tb.Cleanup(server.Close)
+	p, err := open(server.URL + "/v1/")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 100})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "go"}}})
+	return func(answer string) (*provider.Reply, error) {
+		stream = answer
+		return c.Send(tb.Context(), nil)
+	}
 }
 
 // Storable asserts of a reply that every store takes it, that what a vendor wants back is kept as its own, and that no call of it is a half
