@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
-	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -9,14 +11,34 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// BenchmarkQueryExchange is what one exchange of two queries costs the store: two transitions.
+// BenchmarkQueryExchange is what one exchange of two queries costs the store: two transitions. Of many sessions, several are in a commit.
 func BenchmarkQueryExchange(b *testing.B) {
-	ctx := context.Background()
-	s, err := sqlite.Open(ctx, sqlite.Config{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
+	for _, sessions := range []int{1, 32} {
+		b.Run(strconv.Itoa(sessions), func(b *testing.B) {
+			s, err := sqlite.Open(b.Context(), sqlite.Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			var group sync.WaitGroup
+			var next atomic.Int64
+			for range sessions {
+				exchange := querySession(b, s)
+				group.Go(func() {
+					for number := 1; next.Add(1) <= int64(b.N); number++ {
+						exchange(number)
+					}
+				})
+			}
+			group.Wait()
+		})
 	}
-	defer s.Close()
+}
+
+// querySession makes a session whose exchanges have two queries each.
+func querySession(b *testing.B, s *sqlite.Store) (exchange func(number int)) {
+	b.Helper()
+	ctx := b.Context()
 	user, err := s.EnsureUser(ctx, "bench")
 	if err != nil {
 		b.Fatal(err)
@@ -36,9 +58,7 @@ func BenchmarkQueryExchange(b *testing.B) {
 		b.Fatal(err)
 	}
 	fence := accepted.Fence
-	number := 0
-	for b.Loop() {
-		number++
+	return func(number int) {
 		reply := regie.Message{ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main"}, AI: &regie.AIReply{}}
 		calls := make([]regie.Call, 2)
 		for i := range calls {
@@ -52,7 +72,8 @@ func BenchmarkQueryExchange(b *testing.B) {
 		if _, err := s.AppendReply(ctx, fence, store.Reply{
 			Message: reply, Calls: calls, Exchange: regie.Exchange{Number: number}, Advance: store.Advance{Phase: regie.PhaseCalls, Counters: counters},
 		}); err != nil {
-			b.Fatal(err)
+			b.Error(err)
+			return
 		}
 		for i := range calls {
 			calls[i].State, calls[i].Result = regie.CallSucceeded, "ok"
@@ -65,7 +86,7 @@ func BenchmarkQueryExchange(b *testing.B) {
 			Exchange: number, Settled: calls, Message: &message,
 			Advance: &store.Advance{Phase: regie.PhaseModel, Counters: counters, Open: &store.Open{Number: number + 1, Reason: regie.ExchangeData}},
 		}); err != nil {
-			b.Fatal(err)
+			b.Error(err)
 		}
 	}
 }
