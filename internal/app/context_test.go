@@ -20,6 +20,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -70,7 +71,8 @@ func (m *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.t.Error(err)
 		return
 	}
-	a.summary = strings.Contains(a.messages[len(a.messages)-1].Content, "[CONTEXT_SUMMARY] This conversation is about to be continued")
+	last := a.messages[len(a.messages)-1].Content
+	a.summary = strings.Contains(last, provider.SummaryMark) || strings.Contains(last, provider.SummaryMarkFrench)
 	m.mu.Lock()
 	m.all = append(m.all, a)
 	refused := m.window > 0 && len(body) > m.window
@@ -112,7 +114,13 @@ func reads(files int) func(int) http.HandlerFunc {
 }
 
 // gist is what makes a summary of the notes long enough to stand for them.
-var gist = " " + strings.Repeat("The garden needs water and the boiler a new valve. ", 14)
+var gist = func() string {
+	var b strings.Builder
+	for bed := range 14 {
+		fmt.Fprintf(&b, " Bed %d needs water and boiler %d a new valve.", bed, bed)
+	}
+	return b.String()
+}()
 
 const theJob = "Read every note, one by one, and say what the garden needs. Keep the word HORTENSIA in mind."
 
@@ -327,7 +335,9 @@ func TestNoSummary(t *testing.T) {
 			return says("I read the notes."+gist, call{"x", "files__list_files", `{}`})
 		},
 		"it calls only":       func(int) http.HandlerFunc { return says("", call{"x", "files__list_files", `{}`}) },
-		"it says it all anew": func(int) http.HandlerFunc { return says(strings.Repeat("And so on, and so forth. ", 3000)) },
+		"it says it all anew": func(int) http.HandlerFunc { return says(strings.Repeat(gist, 100)) },
+		"it turns in circles": func(int) http.HandlerFunc { return says(strings.Repeat("And so on with note1.md. ", 60)) },
+		"it has no idea":      func(int) http.HandlerFunc { return says("All went well, " + strings.Repeat("a", 800)) },
 		"it breaks off": func(int) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { chunk(w, map[string]any{"content": "Half"}) }
 		},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -301,22 +300,4 @@ func TestJSONDeltas(t *testing.T) {
 	if want := "It is so\né."; streamed.String() != want {
 		t.Errorf("streamed %q (%v), want %q", streamed.String(), err, want)
 	}
-}
-
-// TestFrenchJSON: a model that is spoken to in French is told so in French how to reply, and its requests can be shown again.
-func TestFrenchJSON(t *testing.T) {
-	m := newModel(t, says(`{"pre_text":"C'est fait."}`))
-	b := newBed(t, m)
-	b.settings.File.Agents = map[string]config.Agent{"main": {Language: "fr"}}
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.inJSON(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.await(conn, run)
-	if level1 := sentMessages(t, m.requests[0])[0].Content; !strings.Contains(level1, "Toute ta réponse est exactement un objet JSON") || strings.Contains(level1, "Your whole reply") {
-		t.Errorf("told %s", level1)
-	}
-	b.shown(conn, run, 1)
 }

@@ -230,7 +230,11 @@ func (w *world) summarise(rw http.ResponseWriter, seed uint64, replies int) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
-	writeChunks(rw, fmt.Sprintf(`{"content":"seed %d: done up to Step %d.%s"}`, seed, replies, strings.Repeat(" What is behind that is still open, and nothing was refused.", 14)))
+	var rest strings.Builder
+	for i := range 14 {
+		fmt.Fprintf(&rest, " What is behind Step %d is still open, and nothing of it was refused.", replies+i)
+	}
+	writeChunks(rw, fmt.Sprintf(`{"content":"seed %d: done up to Step %d.%s"}`, seed, replies, rest.String()))
 	finish(rw, "stop")
 }
 

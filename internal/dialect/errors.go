@@ -25,16 +25,21 @@ type FormatError struct {
 }
 
 // Error implements error.
-func (e FormatError) Error() string {
-	var b strings.Builder
+func (e FormatError) Error() string { return e.in(false) }
+
+func (e FormatError) in(french bool) string {
+	form, as := "expected %s, found %s", func(said string) string { return said }
+	if french {
+		form, as = "attendu : %s ; trouvé : %s", inFrench
+	}
+	said := fmt.Sprintf(form, as(e.Expected), as(e.Found))
 	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
+		said = e.Path + ": " + said
 	}
-	fmt.Fprintf(&b, "expected %s, found %s", e.Expected, e.Found)
 	if e.Hint != "" {
-		b.WriteString("; " + e.Hint)
+		said += "; " + as(e.Hint)
 	}
-	return b.String()
+	return said
 }
 
 // FormatErrors are what is wrong with one reply: at most ten, and how many more there are.
@@ -44,22 +49,32 @@ type FormatErrors struct {
 }
 
 // Error implements error.
-func (e *FormatErrors) Error() string {
+func (e *FormatErrors) Error() string { return e.in(false, "\n") }
+
+func (e *FormatErrors) in(french bool, between string) string {
 	lines := make([]string, 0, len(e.List)+1)
 	for i := range e.List {
-		lines = append(lines, e.List[i].Error())
+		lines = append(lines, e.List[i].in(french))
 	}
-	if e.More > 0 {
+	switch {
+	case e.More > 0 && french:
+		lines = append(lines, fmt.Sprintf("et %d de plus", e.More))
+	case e.More > 0:
 		lines = append(lines, fmt.Sprintf("and %d more", e.More))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, between)
 }
 
-// Correction is what the model is told: the summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the
-// reply was.
-func (e *FormatErrors) Correction() string {
-	return "Your last reply was not used and nothing of it was run, because it does not have the form that you were given:\n- " +
-		strings.ReplaceAll(e.Error(), "\n", "\n- ") + "\nSend the whole reply again, as exactly one JSON object with nothing before or after it."
+// Correction is what the model is told, in the language that it is spoken to: the summary of a FORMAT_ERROR message (spec 2.2). It is some
+// kilobytes at most, whatever the reply was.
+func (e *FormatErrors) Correction(french bool) string {
+	said := e.in(french, "\n- ")
+	if french {
+		return "Ta dernière réponse n'a pas été prise et rien n'en a été exécuté, parce qu'elle n'a pas la forme qui t'a été donnée :\n- " + said +
+			"\nEnvoie de nouveau la réponse entière : un seul objet JSON, sans rien avant ni après."
+	}
+	return "Your last reply was not used and nothing of it was run, because it does not have the form that you were given:\n- " + said +
+		"\nSend the whole reply again, as exactly one JSON object with nothing before or after it."
 }
 
 func (e *FormatErrors) add(path, expected, found, hint string) {

@@ -37,8 +37,11 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("the canonical turn says something else: %+v", turn)
 		}
 		if errs != nil {
-			if len(errs.List) == 0 || len(errs.List) > 10 || len(errs.Correction()) > 20_000 || !utf8.ValidString(errs.Correction()) {
-				t.Fatalf("a correction that cannot be sent: %.2000q", errs.Correction())
+			for _, french := range []bool{false, true} {
+				said := errs.Correction(french)
+				if len(errs.List) == 0 || len(errs.List) > 10 || len(said) > 20_000 || !utf8.ValidString(said) {
+					t.Fatalf("a correction that cannot be sent: %.2000q", said)
+				}
 			}
 			return
 		}

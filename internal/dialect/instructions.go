@@ -29,7 +29,7 @@ func (j *JSON) Instructions() string {
 		b.WriteString("- " + line + "\n")
 	}
 	b.WriteString(j.say("A command is {\"type\": its name, \"params\": an object that fits its schema}. Commands run in the order in which they stand. ",
-		"Une commande est {\"type\": son nom, \"params\": un objet conforme à son schéma}. Les commandes s'exécutent dans l'ordre où elles sont écrites. ")) //nolint:misspell // French
+		"Une commande est {\"type\": son nom, \"params\": un objet conforme à son schéma}. Les commandes s'exécutent dans l'ordre où elles sont écrites. "))
 	if n := j.options.CallsInReply; n > 0 {
 		fmt.Fprintf(&b, j.say("Of one reply at most %d run. ", "D'une même réponse, %d au plus sont exécutées. "), n)
 	}
@@ -69,7 +69,7 @@ func (j *JSON) patterns() []string {
 	}
 	if slices.Contains(j.offered(), "completed") {
 		out = append(out, j.say(`the end of the work: {"pre_text": what was done and what came of it, "completed": true}, never beside commands`,
-			`la fin du travail : {"pre_text": ce qui a été fait et ce qui en est sorti, "completed": true}, jamais à côté de commandes`)) //nolint:misspell // French
+			`la fin du travail : {"pre_text": ce qui a été fait et ce qui en est sorti, "completed": true}, jamais à côté de commandes`))
 	}
 	if slices.Contains(j.offered(), "plan") {
 		out = append(out, j.say(`"plan" may stand beside any of them: what you mean to do and how far you are, the whole of it each time`,

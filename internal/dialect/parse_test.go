@@ -189,8 +189,12 @@ func TestRefused(t *testing.T) {
 			if len(errs.List) > 10 || !strings.Contains(errs.Error(), c.want) {
 				t.Errorf("got  %s\nwant %s", errs, c.want)
 			}
-			if correction := errs.Correction(); len(correction) > 10_000 || !strings.Contains(correction, "- "+errs.List[0].Error()) {
+			if correction := errs.Correction(false); len(correction) > 10_000 || !strings.Contains(correction, "- "+errs.List[0].Error()) {
 				t.Errorf("the correction has %d bytes: %.500s", len(correction), correction)
+			}
+			french := errs.Correction(true)
+			if len(french) > 10_000 || !strings.Contains(french, "- "+errs.List[0].Path) || strings.Contains(french, "expected") || strings.Contains(french, "found") {
+				t.Errorf("the French correction has %d bytes: %.500s", len(french), french)
 			}
 		})
 	}

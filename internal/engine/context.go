@@ -246,16 +246,15 @@ func (s *summary) span() (first, last int64) {
 func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange regie.Exchange) error {
 	s := r.summary
 	text, useless := r.view().SummaryText(reply)
+	if useless == "" {
+		useless = r.view().SummaryFault(text, s.pieces[:s.cut])
+	}
 	hidden := 0
 	for i := range s.pieces[:s.cut] {
 		hidden += s.pieces[i].Tokens
 	}
 	size := r.thread.gauge.Part(len(text))
-	switch {
-	case useless != "":
-	case len(text) < r.view().LeastSummary(s.pieces[:s.cut]):
-		useless = "the model's summary is too short to stand for what it is to replace"
-	case size >= hidden:
+	if useless == "" && size >= hidden {
 		useless = "the model's summary is longer than what it is to stand for"
 	}
 	if useless != "" {
@@ -311,7 +310,7 @@ func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
 		c.Fallback, c.Before, c.After = failed.Message, s.before, s.room.Fixed+left
 		in.Message = r.system(regie.SystemContextSummary, "")
 		if cut > 0 {
-			in.Message.System.Summary = prompt.Digest(s.pieces[:cut], r.thread.window, c, s.room, failed.Message)
+			in.Message.System.Summary = r.view().Digest(s.pieces[:cut], r.thread.window, c, s.room, failed.Message)
 		}
 		in.Message.System.Compaction = c
 	}

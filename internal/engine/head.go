@@ -139,7 +139,9 @@ func (r *run) relevel(woken bool) error {
 }
 
 // view is how the round's thread is shown to its model.
-func (r *run) view() prompt.View { return prompt.View{Names: tool.WireName, JSON: r.json} }
+func (r *run) view() prompt.View {
+	return prompt.View{Names: tool.WireName, JSON: r.json, French: r.policy.French}
+}
 
 // describe says what was sent (decision 14).
 func (r *run) describe(e *regie.Exchange) {

@@ -58,7 +58,7 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	message, calls := r.plan(&h)
 	switch {
 	case h.unreadable != nil:
-		return r.correct(ctx, message, exchange, r.system(regie.SystemFormatError, h.unreadable.Correction()))
+		return r.correct(ctx, message, exchange, r.system(regie.SystemFormatError, h.unreadable.Correction(r.policy.French)))
 	case len(calls) == 0:
 		return r.answer(ctx, message, exchange, reply)
 	}
@@ -250,12 +250,19 @@ func (r *run) said(calls []regie.Call, counters regie.Counters) (*regie.Message,
 	if !limit.IsZero() {
 		return r.limitMessage(limit, calls), r.ended(counters, regie.EndLimit, limit)
 	}
-	nudge := r.system(regie.SystemCompleteRefused, nudgeNote(r.json != nil))
+	nudge := r.system(regie.SystemCompleteRefused, nudgeNote(r.json != nil, r.policy.French))
 	nudge.System.CallIDs = ids(calls)
 	return nudge, r.nextModel(counters, regie.ExchangeNudge, r.wants(r.reply, calls))
 }
 
-func nudgeNote(json bool) string {
+func nudgeNote(json, french bool) string {
+	if french {
+		how := "appelle l'outil qui termine l'exécution"
+		if json {
+			how = `réponds avec "completed": true`
+		}
+		return "Personne ne lit cette exécution : un texte seul ne fait ni avancer ni finir le travail. S'il reste du travail, fais maintenant l'étape suivante. Si tout est fait, " + how + "."
+	}
 	how := "call the tool that completes the run"
 	if json {
 		how = `reply with "completed": true`

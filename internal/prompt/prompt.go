@@ -23,6 +23,8 @@ type View struct {
 	Names Names
 	// JSON, where it is set, has the thread rendered in that dialect.
 	JSON *dialect.JSON
+	// French says in French what Regie itself says to the model between messages and results.
+	French bool
 }
 
 // Turns renders a message in the native dialect: see View.Turns.
@@ -142,7 +144,7 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 		return nil
 	}
 	if content.Compaction != nil {
-		return summaryTurn(content)
+		return v.summaryTurn(content)
 	}
 	var turns []provider.Turn
 	title := "[" + string(content.Type) + "]"

@@ -197,5 +197,8 @@ func (v View) dropped(c *regie.Call) string {
 	if !c.CopyOf.IsZero() { // in a fork too the model reads the same
 		id = c.CopyOf
 	}
+	if v.French {
+		return fmt.Sprintf("[ce résultat de %d octets est omis pour faire de la place ; relis-le avec %s, call_id %q]", len(c.Result), name, id)
+	}
 	return fmt.Sprintf("[this result of %d bytes is left out to make room; read it again with %s, call_id %q]", len(c.Result), name, id)
 }

@@ -161,7 +161,7 @@ func TestPlansAreLegal(t *testing.T) {
 					}
 					if summary.System.Compaction = c; cut > 0 {
 						digests++
-						summary.System.Summary = prompt.Digest(pieces[:cut], w, c, room, "because")
+						summary.System.Summary = v.Digest(pieces[:cut], w, c, room, "because")
 					} else {
 						drops++
 						summary.System.Summary = ""
@@ -372,6 +372,7 @@ func TestWithoutModel(t *testing.T) {
 
 // TestDigest: what stands for hidden messages where no model could summarise them names what was asked and done, and is bounded.
 func TestDigest(t *testing.T) {
+	var v prompt.View
 	thread := pieces(strings.Repeat("urs", 400))
 	for i := range thread {
 		switch m := thread[i].Message; {
@@ -383,17 +384,17 @@ func TestDigest(t *testing.T) {
 	}
 	for _, budget := range []int{500, 5000, 80_000} {
 		room := prompt.Room{Budget: budget}
-		text := prompt.Digest(thread, prompt.Window{}, &regie.Compaction{Requests: []int{1195}}, room, "the model\nsaid nothing")
+		text := v.Digest(thread, prompt.Window{}, &regie.Compaction{Requests: []int{1195}}, room, "the model\nsaid nothing")
 		if len(text) > max(800, budget*4/5) || len(text) > 8000 || !strings.Contains(text, "No summary could be made (the model said nothing)") ||
 			!strings.Contains(text, `files.read_file {"path":"f1198.md"}: SUCCESS`) || !strings.Contains(text, "- asked: Request 1197 of two lines") || strings.Contains(text, "Request 1194 ") {
 			t.Errorf("budget %d: %d bytes: %s", budget, len(text), text)
 		}
 	}
 	// A list of what a list was before it says all of both, the opening and the model's own words once.
-	first := prompt.Digest(thread[1190:], prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "first")
+	first := v.Digest(thread[1190:], prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "first")
 	earlier := prompt.Piece{Place: -1, Entry: prompt.Entry{Message: &regie.Message{System: &regie.SystemContent{Type: regie.SystemContextSummary, Summary: "It is 4711."}}}}
 	for i, why := range []string{"first", "second", "third"} {
-		text := prompt.Digest(append([]prompt.Piece{earlier}, thread[[]int{1101, 1102, 1104}[i]]), prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, why)
+		text := v.Digest(append([]prompt.Piece{earlier}, thread[[]int{1101, 1102, 1104}[i]]), prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, why)
 		if strings.Count(text, "No summary could be made") != 1 || !strings.HasPrefix(text, "No summary could be made ("+why) || strings.Count(text, "Before that:\nIt is 4711.") != 1 ||
 			strings.Count(text, "\n- ") != i+1 {
 			t.Errorf("%s", text)
@@ -401,7 +402,7 @@ func TestDigest(t *testing.T) {
 		earlier.Message.System.Summary = text
 	}
 	earlier.Message.System.Summary = first
-	if text := prompt.Digest(append([]prompt.Piece{earlier}, thread[3]), prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "then"); !strings.Contains(text, "f1198.md") ||
+	if text := v.Digest(append([]prompt.Piece{earlier}, thread[3]), prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "then"); !strings.Contains(text, "f1198.md") ||
 		strings.Count(text, "\n- ") != strings.Count(first, "\n- ")+1 {
 		t.Errorf("%s", text)
 	}
@@ -409,10 +410,10 @@ func TestDigest(t *testing.T) {
 	carried := thread[1194]
 	carried.Place = -1
 	w := prompt.Window{Requests: []prompt.Request{{Place: 1194, Message: carried.Message}}}
-	if text := prompt.Digest([]prompt.Piece{carried}, w, &regie.Compaction{Requests: []int{1195}}, prompt.Room{Budget: 5000}, "because"); strings.Contains(text, "Request 1194") {
+	if text := v.Digest([]prompt.Piece{carried}, w, &regie.Compaction{Requests: []int{1195}}, prompt.Room{Budget: 5000}, "because"); strings.Contains(text, "Request 1194") {
 		t.Errorf("what is shown word for word stands in the list too: %s", text)
 	}
-	if text := prompt.Digest([]prompt.Piece{carried}, w, &regie.Compaction{}, prompt.Room{Budget: 5000}, "because"); !strings.Contains(text, "Request 1194") {
+	if text := v.Digest([]prompt.Piece{carried}, w, &regie.Compaction{}, prompt.Room{Budget: 5000}, "because"); !strings.Contains(text, "Request 1194") {
 		t.Errorf("what is shown no more is not in the list: %s", text)
 	}
 }

@@ -29,10 +29,17 @@ func Object(arguments string) []byte {
 	return value
 }
 
-// SummaryMark is what the last turn of a request for a summary begins with (spec 3.4).
-const SummaryMark = "[CONTEXT_SUMMARY] This conversation is about to be continued"
+// SummaryMark and SummaryMarkFrench are what the last turn of a request for a summary begins with (spec 3.4).
+const (
+	SummaryMark       = "[CONTEXT_SUMMARY] This conversation is about to be continued"
+	SummaryMarkFrench = "[CONTEXT_SUMMARY] Cette conversation va se poursuivre"
+)
 
 // AsksSummary reports whether a thread ends with a request for a summary.
 func AsksSummary(turns []Turn) bool {
-	return len(turns) > 0 && strings.HasPrefix(JoinText(turns[len(turns)-1].Parts), SummaryMark)
+	if len(turns) == 0 {
+		return false
+	}
+	last := JoinText(turns[len(turns)-1].Parts)
+	return strings.HasPrefix(last, SummaryMark) || strings.HasPrefix(last, SummaryMarkFrench)
 }

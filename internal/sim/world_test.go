@@ -285,7 +285,7 @@ func (w *world) received(body []byte) (reply, int) {
 	w.requests++
 	var r reply
 	if strings.HasPrefix(last, provider.SummaryMark) {
-		r = w.summary()
+		r = w.summary(string(body))
 	} else {
 		r = w.next()
 	}
@@ -308,8 +308,8 @@ func (w *world) next() reply {
 	return reply{Parts: []part{{Text: "That is all."}}}
 }
 
-// summary is what the model says where it is asked for one.
-func (w *world) summary() reply {
+// summary is what the plan has the model say where it is asked for one; the usual one names something of what it stands for.
+func (w *world) summary(request string) reply {
 	how := ""
 	if w.summarised < len(w.plan.Summaries) {
 		how = w.plan.Summaries[w.summarised]
@@ -330,9 +330,16 @@ func (w *world) summary() reply {
 	case sumBreak:
 		return reply{Do: doStatus, Status: 500, Body: "no summaries"}
 	default:
-		return reply{Parts: []part{{Text: fmt.Sprintf("Summary %d: some of it is done.", w.summarised) + strings.Repeat(" The rest is still open, and nothing was refused.", 17)}}}
+		said := fmt.Sprintf("Summary %d: some of it is done, of %s.", w.summarised, strings.Join(named.FindAllString(request, 20), " "))
+		for i := range 17 {
+			said += fmt.Sprintf(" What is left of part %d is still open, and nothing was refused.", i)
+		}
+		return reply{Parts: []part{{Text: said}}}
 	}
 }
+
+// named are the names of files and ledger lines.
+var named = regexp.MustCompile(`[a-z0-9]+/[a-z0-9.]+|[a-z0-9]+\.(?:txt|md)`)
 
 var orders = regexp.MustCompile(`call (\w+) with (\{[^}]*\})`)
 

@@ -1,0 +1,143 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+const (
+	maxDigest     = 8000 // bytes of a list that stands for a summary
+	maxDigestLine = 240
+)
+
+func digestBytes(room Room) int { return max(800, min(maxDigest, room.Thread()*4/5)) }
+
+func digestTokens(room Room) int { return digestBytes(room) / 4 }
+
+// Digest lists what the hidden pieces were about where no model could summarise them: what an earlier summary says, what was asked, what
+// was called. Of what is too much for it the oldest goes first. What is shown word for word behind it is not in it. w is the window that
+// the pieces come from.
+func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, why string) string {
+	words := v.digestWords()
+	left := digestBytes(room)
+	opening := words.opening + shorten(oneLine(words.why(why)), maxDigestLine) + words.list + "\n"
+	left -= len(opening)
+	var before string
+	var older []string
+	if len(pieces) > 0 && pieces[0].Place < 0 && pieces[0].Message.System != nil {
+		if before, older = digested(pieces[0].Message.System.Summary); before != "" {
+			before = words.before + "\n" + shorten(before, left/2) + "\n"
+			left -= len(before)
+		}
+	}
+	var lines []string
+	for i := len(pieces) - 1; i >= 0 && left > 0; i-- {
+		if slices.Contains(c.Requests, w.place(&pieces[i])+1) {
+			continue
+		}
+		for _, line := range words.lines(&pieces[i]) {
+			if left -= len(line) + 1; left < 0 {
+				break
+			}
+			lines = append(lines, line)
+		}
+	}
+	for i := len(older) - 1; i >= 0 && left > 0; i-- {
+		if left -= len(older[i]) + 1; left >= 0 {
+			lines = append(lines, older[i])
+		}
+	}
+	var b strings.Builder
+	b.WriteString(opening)
+	b.WriteString(before)
+	for _, line := range slices.Backward(lines) {
+		b.WriteString(line)
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// digestWords are the words of a list in one language.
+type digestWords struct {
+	opening, list, before, asked, said string
+	faults                             map[string]string
+}
+
+var digestEnglish = digestWords{
+	opening: "No summary could be made (", list: "). This is a list of what was asked and done.", before: "Before that:", asked: "- asked: ", said: "- said: ",
+}
+
+var digestFrench = digestWords{
+	opening: "Aucun résumé n'a pu être fait (", list: "). Voici la liste de ce qui a été demandé et fait.", before: "Avant cela :", asked: "- demandé : ", said: "- dit : ",
+	faults: map[string]string{
+		summaryNone:    "le modèle n'a pas écrit de résumé",
+		summaryCalls:   "le modèle a appelé des outils au lieu d'écrire un résumé",
+		summaryShort:   "le résumé du modèle est trop court pour ce qu'il doit remplacer",
+		summaryLoops:   "le résumé du modèle répète toujours la même chose",
+		summaryNothing: "le résumé du modèle ne nomme rien de ce qu'il doit remplacer",
+	},
+}
+
+func (v View) digestWords() *digestWords {
+	if v.French {
+		return &digestFrench
+	}
+	return &digestEnglish
+}
+
+// why is why there is no summary; what a provider says of it stays in its words.
+func (w *digestWords) why(fault string) string {
+	if known, ok := w.faults[fault]; ok {
+		return known
+	}
+	return fault
+}
+
+// digested takes an earlier summary apart: what a model wrote, and the lines of the list, if it is a list. A list of lists would say less
+// each time.
+func digested(summary string) (before string, lines []string) {
+	words := &digestEnglish
+	if strings.HasPrefix(summary, digestFrench.opening) { // the agent may have been spoken to in another language then
+		words = &digestFrench
+	}
+	if !strings.HasPrefix(summary, words.opening) {
+		return summary, nil
+	}
+	_, rest, _ := strings.Cut(summary, "\n")
+	rest, has := strings.CutPrefix(rest, words.before+"\n")
+	if rest == "" {
+		return "", nil
+	}
+	all := strings.Split(rest, "\n")
+	for i, line := range all {
+		if !has || strings.HasPrefix(line, "- ") {
+			return strings.Join(all[:i], "\n"), all[i:]
+		}
+	}
+	return rest, nil
+}
+
+// lines are what a digest says of one message, the last line first.
+func (w *digestWords) lines(p *Piece) (lines []string) {
+	m := p.Message
+	switch {
+	case p.Place < 0 && m.System != nil, m.System != nil:
+		return nil
+	case m.Sender == regie.SenderUser:
+		return []string{w.asked + shorten(oneLine(said(m)), maxDigestLine)}
+	case m.AI == nil:
+		return []string{w.said + shorten(oneLine(m.Text), maxDigestLine)}
+	}
+	for i := len(p.Calls) - 1; i >= 0; i-- {
+		c := &p.Calls[i]
+		lines = append(lines, "- "+oneLine(safe(c.Tool))+" "+shorten(oneLine(safe(c.Arguments)), maxDigestLine)+": "+string(c.Status()))
+	}
+	if text := oneLine(m.AI.Text()); text != "" {
+		lines = append(lines, w.said+shorten(text, maxDigestLine))
+	}
+	return lines
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(safe(s)), " ") }
