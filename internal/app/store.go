@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
@@ -25,7 +26,7 @@ func holderName(c config.Config, lock string) (holder, place string) {
 
 // openStore opens the store that the settings name, for reading only where nobody is to be told of commits. Others are those that share its
 // database.
-func openStore(ctx context.Context, o Options, notify func(regie.ID, int64), others postgres.Others) (*sqlite.Store, error) {
+func openStore(ctx context.Context, o Options, notify store.Notify, others postgres.Others) (*sqlite.Store, error) {
 	files := sqlite.Config{Dir: o.Config.DataDir, Notify: notify}
 	if o.TuneStore != nil {
 		o.TuneStore(&files)

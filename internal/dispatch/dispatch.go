@@ -273,7 +273,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		}
 		d.hub.forget(session)
 		d.drop(id, h)
-		d.hub.Commit(session, 0) // wakes the streams that wait for the end of this round
+		d.hub.Commit(session, nil) // wakes the streams that wait for the end of this round
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {
 			d.end(id, stopped.Word)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Item is one thing on a session's stream: a durable event, or a delta, which is not durable (spec 10.2).
@@ -34,9 +35,13 @@ const (
 	maxDeltas = 1024
 )
 
-const eventPage = 256
+const (
+	eventPage = 256
+	maxTold   = 1 << 20 // bytes that wait for a reader; of more it reads the log
+)
 
-// Hub wakes the readers of sessions' streams. The log is the truth: a reader that is woken reads on from where it stands.
+// Hub wakes the readers of sessions' streams. The log is the truth: a reader that is woken reads on from where it stands, unless it was told what
+// comes next there.
 type Hub struct {
 	mu      sync.Mutex
 	readers map[regie.ID]map[*reader]struct{}
@@ -50,7 +55,10 @@ type reader struct {
 	wake   chan struct{} // holds one token at most
 	mu     sync.Mutex
 	deltas []Delta
-	grew   bool // the log has more than was read of it
+	// events are what commits have added to the log, without a gap, and grew says that it has more than these and what was read of it.
+	events []regie.Event
+	size   int // of the bodies of events, in bytes
+	grew   bool
 }
 
 // NewHub returns a hub without readers.
@@ -112,12 +120,16 @@ func (h *Hub) remove(session regie.ID, r *reader) {
 	}
 }
 
-// Commit tells that a session's log has grown. It never blocks.
-func (h *Hub) Commit(session regie.ID, _ int64) {
+// Commit tells that a session's log has grown, and by what, where that is known. It never blocks.
+func (h *Hub) Commit(session regie.ID, added *store.Appended) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.readers[session]) == 0 {
+		return
+	}
+	events := added.Events(session)
 	for r := range h.readers[session] {
-		r.grow()
+		r.learn(events)
 	}
 }
 
@@ -170,20 +182,44 @@ func (r *reader) ring() {
 }
 
 // grow has the log read on.
-func (r *reader) grow() {
+func (r *reader) grow() { r.learn(nil) }
+
+// learn is told what comes next in the log; nil says that it has to be read. What is out of turn, as commits of several writers may tell it, or
+// too much for a reader that is slow, is read too.
+func (r *reader) learn(events []regie.Event) {
 	r.mu.Lock()
-	r.grew = true
+	for i := range events {
+		r.size += len(events[i].Body)
+	}
+	last := len(r.events) - 1
+	switch {
+	case len(events) == 0, last >= 0 && r.events[last].Seq+1 != events[0].Seq, len(r.events)+len(events) > eventPage, r.size > maxTold:
+		r.events, r.size, r.grew = nil, 0, true
+	default:
+		r.events = append(r.events, events...)
+	}
 	r.mu.Unlock()
 	r.ring()
 }
 
-// take returns what was heard, and whether the log has grown since it was asked last.
-func (r *reader) take() (deltas []Delta, grew bool) {
+// heard is what there is for a reader.
+type heard struct {
+	deltas []Delta
+	events []regie.Event // those behind what was read of the log, where grew is false
+	grew   bool          // the log has to be read
+}
+
+// take returns what was heard since it was asked last, by one that has read the log up to after.
+func (r *reader) take(after int64) (h heard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	deltas, grew = r.deltas, r.grew
-	r.deltas, r.grew = nil, false
-	return deltas, grew
+	h = heard{r.deltas, r.events, r.grew}
+	r.deltas, r.events, r.size, r.grew = nil, nil, 0, false
+	for len(h.events) > 0 && h.events[0].Seq <= after {
+		h.events = h.events[1:]
+	}
+	h.grew = h.grew || len(h.events) > 0 && h.events[0].Seq != after+1
+	return h
 }
 
 // ErrGone says that the engine of this process ends: whoever asks again asks the next one.
@@ -235,19 +271,26 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 	defer d.hub.leave(session, r)
 	more := false
 	for {
-		deltas, grew := r.take()
-		for i := range deltas {
-			if err := sink(Item{Delta: &deltas[i]}); err != nil {
+		heard := r.take(after)
+		if !heard.grew && !more && len(heard.events) > 0 {
+			var err error
+			if after, err = r.tell(heard.events, heard.deltas, after, sink); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range heard.deltas {
+			if err := sink(Item{Delta: &heard.deltas[i]}); err != nil {
 				return err
 			}
 		}
-		if grew || more { // a token alone is no reason to read the log
+		if heard.grew || more { // a token alone is no reason to read the log
 			failure := d.failure(session) // asked before the log is read: what came before it is in the log
 			events, err := d.store.Events(ctx, session, after, eventPage)
 			if err != nil {
 				return err
 			}
-			if after, err = r.tell(events, after, sink); err != nil {
+			if after, err = r.tell(events, nil, after, sink); err != nil {
 				return err
 			}
 			if more = len(events) == eventPage; more {
@@ -267,10 +310,10 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 	}
 }
 
-// tell gives sink a part of the log, with what was heard while that was read: before the message that it belongs to.
-func (r *reader) tell(events []regie.Event, after int64, sink func(Item) error) (int64, error) {
+// tell gives sink a part of the log, with what was heard before or while that was read: before the message that it belongs to.
+func (r *reader) tell(events []regie.Event, late []Delta, after int64, sink func(Item) error) (int64, error) {
 	r.mu.Lock()
-	late := r.deltas
+	late = append(late, r.deltas...)
 	r.deltas = nil
 	r.mu.Unlock()
 	for i := range events {

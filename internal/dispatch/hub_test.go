@@ -2,11 +2,14 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // TestSlowReader keeps a whole reply of many pieces for a reader that comes late, in its order, in few deltas and within bounds.
@@ -27,7 +30,7 @@ func TestSlowReader(t *testing.T) {
 	say(1, provider.Delta{Thinking: "one more thought"})
 	say(2, provider.Delta{Text: strings.Repeat("long", maxPiece)})
 	say(2, provider.Delta{Text: "."})
-	heard, _ := r.take()
+	heard := r.take(0).deltas
 	for i, d := range heard {
 		if d.RoundID != round || d.Content != "" && d.Thinking != "" || (d.Exchange == 2) != (i >= len(heard)-2) {
 			t.Errorf("delta %d is %.80q, %.80q of exchange %d", i, d.Content, d.Thinking, d.Exchange)
@@ -40,12 +43,12 @@ func TestSlowReader(t *testing.T) {
 	for range 100_000 {
 		hub.Delta(session, round, 3, provider.Delta{Text: strings.Repeat("x", 100)})
 	}
-	if heard, _ := r.take(); len(heard) != maxDeltas {
+	if heard := r.take(0).deltas; len(heard) != maxDeltas {
 		t.Errorf("%d deltas wait for a reader that never comes", len(heard))
 	}
 	hub.Delta(session, round, 4, provider.Delta{Text: "a"})
 	hub.Delta(session, round, 4, provider.Delta{Text: "b"})
-	if heard, _ := r.take(); len(heard) != 2 {
+	if heard := r.take(0).deltas; len(heard) != 2 {
 		t.Errorf("a reader that keeps up got %d of 2 deltas", len(heard))
 	}
 }
@@ -73,7 +76,7 @@ func TestLateDeltas(t *testing.T) {
 		event(10, regie.EventRound, `{"round_id":"`+round.String()+`","state":"ENDED"}`),
 	}
 	var got []string
-	after, err := r.tell(events, 4, func(item Item) error {
+	after, err := r.tell(events, nil, 4, func(item Item) error {
 		if item.Event != nil {
 			got = append(got, fmt.Sprint(item.Event.Seq))
 		} else {
@@ -83,5 +86,55 @@ func TestLateDeltas(t *testing.T) {
 	})
 	if want := "5|first|first, too|6|7|8|second|9|cut|10|another round"; err != nil || after != 10 || strings.Join(got, "|") != want {
 		t.Errorf("%v, %d: told %s, want %s", err, after, strings.Join(got, "|"), want)
+	}
+}
+
+// TestToldOfCommits: a reader that is told what comes next in its log does not read that; what is out of turn, told twice or too much it reads.
+func TestToldOfCommits(t *testing.T) {
+	session := regie.NewID()
+	added := func(bytes int, seqs ...int64) *store.Appended {
+		a := new(store.Appended)
+		for _, seq := range seqs {
+			a.Add(seq, regie.EventNotice, time.Now(), strings.Repeat("x", bytes))
+		}
+		return a
+	}
+	many := make([]int64, eventPage+1)
+	for i := range many {
+		many[i] = int64(i) + 8
+	}
+	for name, c := range map[string]struct {
+		commits []*store.Appended
+		told    []int64
+		reads   bool
+	}{
+		"what comes next":       {[]*store.Appended{added(1, 8, 9), added(1, 10)}, []int64{8, 9, 10}, false},
+		"what was read already": {[]*store.Appended{added(1, 6, 7, 8)}, []int64{8}, false},
+		"all of it was read":    {[]*store.Appended{added(1, 6, 7)}, nil, false},
+		"out of turn":           {[]*store.Appended{added(1, 9), added(1, 8)}, nil, true},
+		"behind a gap":          {[]*store.Appended{added(1, 9)}, []int64{9}, true},
+		"not known":             {[]*store.Appended{added(1, 8), nil}, nil, true},
+		"too many":              {[]*store.Appended{added(1, many...)}, nil, true},
+		"too much":              {[]*store.Appended{added(maxTold, 8, 9)}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := NewHub()
+			r := hub.join(session)
+			r.take(0) // a new reader reads the log
+			for _, a := range c.commits {
+				hub.Commit(session, a)
+			}
+			heard := r.take(7)
+			var told []int64
+			for i := range heard.events {
+				told = append(told, heard.events[i].Seq)
+			}
+			if heard.grew != c.reads || !slices.Equal(told, c.told) {
+				t.Errorf("told %v, reads the log: %v", told, heard.grew)
+			}
+			if again := r.take(7); again.grew || len(again.events) > 0 {
+				t.Errorf("told again: %+v", again)
+			}
+		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // Foreign tells that another process made a session's log grow. It never blocks.
 func (h *Hub) Foreign(session regie.ID) {
-	h.Commit(session, 0)
+	h.Commit(session, nil)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.foreign != nil {

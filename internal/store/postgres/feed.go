@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Others is how a process tells the others on its database which logs it made grow, and hears it of them (spec 11.1). The zero value tells
@@ -121,10 +122,10 @@ func (f *feed) grew(session regie.ID) {
 }
 
 // beside is a Notify that tells the others too.
-func (f *feed) beside(notify func(regie.ID, int64)) func(regie.ID, int64) {
-	return func(session regie.ID, seq int64) {
+func (f *feed) beside(notify store.Notify) store.Notify {
+	return func(session regie.ID, added *store.Appended) {
 		if notify != nil {
-			notify(session, seq)
+			notify(session, added)
 		}
 		f.grew(session)
 	}

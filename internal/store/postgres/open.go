@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	URL string
 	// Dir is the data directory: it holds audit.key, which all processes of one database need the same of.
 	Dir    string
-	Notify func(session regie.ID, seq int64) // as sqlite.Config has it, but on the goroutine of the caller
+	Notify store.Notify                      // on the goroutine of the caller
 	Gate   func(committed, wrote bool) error // as sqlite.Config has it
 	// Others are told of each commit, and heard; not where the store is opened for reading.
 	Others Others

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Backend is another database below the same transitions. The statements are those of this package: what is written otherwise there is
@@ -86,7 +87,7 @@ type BackendConfig struct {
 	Arguments func(args []any) ([]any, error)
 	Key       []byte // of the chains
 	Schema    int64  // the version of the schema that this program knows
-	Notify    func(session regie.ID, seq int64)
+	Notify    store.Notify
 	Gate      func(committed, wrote bool) error
 	// ReadOnly has every transition refused with CodeReadOnly.
 	ReadOnly bool
@@ -95,7 +96,7 @@ type BackendConfig struct {
 // NewStore is the same store over another database, which is open and has its schema.
 func NewStore(c BackendConfig) *Store {
 	if c.Notify == nil {
-		c.Notify = func(regie.ID, int64) {}
+		c.Notify = func(regie.ID, *store.Appended) {}
 	}
 	s := &Store{
 		other: c.Backend, schema: c.Schema,
@@ -131,15 +132,15 @@ func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, 
 	wrote, err = w.other.Transact(ctx, func(s Statements) error {
 		last = &tx{
 			w:     &writer{mac: hmac.New(sha256.New, w.key)}, // only for link and genesis
-			heads: map[int64]head{}, notices: map[regie.ID]int64{}, other: s,
+			heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, other: s,
 		}
 		return runRecovered(&op{run: fn}, last)
 	})
 	if err != nil {
 		return false, w.other.Explain(err)
 	}
-	for session, seq := range maps.All(last.notices) {
-		w.notify(session, seq)
+	for session, added := range maps.All(last.notices) {
+		w.notify(session, added)
 	}
 	return wrote, nil
 }

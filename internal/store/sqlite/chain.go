@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // logEvent is an event on its way into the log; its body is encoded by the caller, outside the writer.
@@ -30,6 +31,11 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		return 0, err
 	}
 	first = h.seq + 1
+	added := t.notices[session]
+	if added == nil {
+		added = new(store.Appended)
+		t.notices[session] = added
+	}
 	mac := t.w.scratch[:] // what is bound is copied by the driver
 	for i := range events {
 		event := &events[i]
@@ -37,6 +43,7 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		n := t.eventNumber(chain, h.seq)
 		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
 		copy(mac, h.mac[:])
+		added.Add(h.seq, event.kind, at, event.body)
 		if err := t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac); err != nil {
 			return 0, err
@@ -53,7 +60,6 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		t.other.Wrote(chain, h.seq, mac)
 	}
 	t.heads[chain] = h
-	t.notices[session] = h.seq
 	return first, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // Names of the files in the data directory.
@@ -29,8 +30,8 @@ const (
 type Config struct {
 	// Dir is the data directory; it is made with mode 0700 if it is missing.
 	Dir string
-	// Notify is told, after the commit and on the writer's goroutine, how far a session's log now reaches. It must not block.
-	Notify func(session regie.ID, seq int64)
+	// Notify is told on the writer's goroutine.
+	Notify store.Notify
 	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
 	BusyTimeout int
 	// Gate is asked before each transition, and told after its commit whether it wrote anything; its error is what the caller gets,

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 const (
@@ -42,7 +43,7 @@ type writer struct {
 	heads      map[int64]head
 	lastEvent  int64          // the highest n of events
 	pending    map[int64]bool // the chains that may have pending messages
-	notify     func(regie.ID, int64)
+	notify     store.Notify
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
 	other      Backend                           // runs the transitions in place of all above, where it is set
 	key        []byte                            // of the chains, for other
@@ -73,20 +74,20 @@ type tx struct {
 	w       *writer
 	writes  int
 	heads   map[int64]head
-	notices map[regie.ID]int64
+	notices map[regie.ID]*store.Appended
 	args    []driver.NamedValue
 	// lastEvent becomes the writer's with the commit.
 	lastEvent int64
 	other     Statements // nil for SQLite
 }
 
-func newWriter(ctx context.Context, db *sql.DB, key []byte, notify func(regie.ID, int64)) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if notify == nil {
-		notify = func(regie.ID, int64) {}
+		notify = func(regie.ID, *store.Appended) {}
 	}
 	w := &writer{
 		db: db, conn: conn, statements: map[string]statement{}, mac: hmac.New(sha256.New, key), heads: map[int64]head{},
@@ -243,7 +244,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
 	}
-	t := &tx{w: w, heads: map[int64]head{}, notices: map[regie.ID]int64{}, lastEvent: w.lastEvent}
+	t := &tx{w: w, heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, lastEvent: w.lastEvent}
 	for i := 0; ; i++ {
 		if i == len(g.pending) && i < maxGroup {
 			if o := w.waiting(); o != nil {
@@ -272,8 +273,8 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	}
 	maps.Copy(w.heads, t.heads)
 	w.lastEvent = t.lastEvent
-	for session, seq := range t.notices {
-		w.notify(session, seq)
+	for session, added := range t.notices {
+		w.notify(session, added)
 	}
 	return -1, nil
 }
