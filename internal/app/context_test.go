@@ -117,7 +117,7 @@ func reads(files int) func(int) http.HandlerFunc {
 var gist = func() string {
 	var b strings.Builder
 	for bed := range 14 {
-		fmt.Fprintf(&b, " Bed %d needs water and boiler %d a new valve.", bed, bed)
+		fmt.Fprintf(&b, " Bed %d of the garden needs water and boiler %d a new valve.", bed, bed)
 	}
 	return b.String()
 }()

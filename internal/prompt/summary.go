@@ -113,44 +113,66 @@ func loops(text string) bool {
 }
 
 const (
-	minMarks = 3 // that stand in what is hidden; with fewer a summary may do without them
-	maxMarks = 4096
+	minMarks  = 3 // that stand in what is hidden; with fewer a summary may do without them
+	minShared = 2 // words of five letters and more that a summary shares with what it is to replace, where it has none of its marks
+	maxMarks  = 4096
+	maxLooked = 4 << 10 // bytes of a text that are looked through for words
 )
 
-// marked is what keeps its form in any language: a path, a number, an identifier.
-var marked = regexp.MustCompile(`[\pL\pN_][\pL\pN_./:@-]*[\pL\pN_]`)
+// marked is what keeps its form in any language: a path, a number, an identifier; word is what need not.
+var (
+	marked = regexp.MustCompile(`[\pL\pN_][\pL\pN_./:@-]*[\pL\pN_]`)
+	word   = regexp.MustCompile(`\pL{5,}`)
+)
 
 // names reports whether a text has anything of what pieces asked for and did: one of the paths, numbers and identifiers in requests and
-// arguments, where there are some.
+// arguments, where there are some, or a few of the words.
 func names(text string, pieces []Piece) bool {
-	marks := map[string]bool{}
-	add := func(said string) {
-		for _, word := range marked.FindAllString(strings.ToLower(said), maxMarks) {
-			if strings.ContainsAny(word, "0123456789_/.@") && len(marks) < maxMarks {
-				marks[word] = true
-				marks[path.Base(word)] = true
+	marks, words := map[string]bool{}, map[string]bool{}
+	look := func(said string) {
+		for _, w := range word.FindAllString(strings.ToLower(shorten(said, maxLooked)), -1) {
+			if len(words) < maxMarks {
+				words[w] = true
 			}
 		}
 	}
+	mark := func(said string) {
+		for _, m := range marked.FindAllString(strings.ToLower(said), maxMarks) {
+			if strings.ContainsAny(m, "0123456789_/.@") && len(marks) < maxMarks {
+				marks[m], marks[path.Base(m)] = true, true
+			}
+		}
+		look(said)
+	}
 	for i := range pieces {
 		m := pieces[i].Message
-		if m.Sender == regie.SenderUser {
-			add(said(m))
+		switch {
+		case m.Sender == regie.SenderUser:
+			mark(said(m))
+		case m.AI != nil:
+			look(m.AI.Text())
 		}
 		for c := range pieces[i].Calls {
-			add(pieces[i].Calls[c].Arguments)
+			mark(pieces[i].Calls[c].Arguments)
+			look(pieces[i].Calls[c].Result)
 		}
 	}
 	if len(marks) < minMarks {
 		return true
 	}
 	text = strings.ToLower(text)
-	for mark := range marks {
-		if strings.Contains(text, mark) {
+	for m := range marks {
+		if strings.Contains(text, m) {
 			return true
 		}
 	}
-	return false
+	shared := map[string]bool{}
+	for _, w := range word.FindAllString(text, -1) {
+		if words[w] {
+			shared[w] = true
+		}
+	}
+	return len(shared) >= minShared
 }
 
 // summaryTurn is a CONTEXT_SUMMARY as the model reads it.

@@ -73,6 +73,7 @@ func TestSummaryFault(t *testing.T) {
 		"a path alone":        {"The person wants a total to be written to a file called total.md, after the invoices have been read. One of them was read, the other one has not been looked at. Nothing has failed until now, there is work left.", work, ""},
 		"empty words":         {"The conversation covered several topics. The assistant was helpful and answered the questions of the person in detail, and made good progress on all tasks. Work will go on from here in the same spirit as before.", work, "names nothing"},
 		"another story":       {"The report for the board was drafted, the figures of spring were compared with those of autumn, and the slides were sent to the printer. The next step is the review by the auditors, who come on Monday morning.", work, "names nothing"},
+		"its words alone":     {"An invoice of Dupont was to be booked and its total put into a file; please look at the others as well, of which nothing has been read so far. The amount is known, the rest of it is still to be done now.", work, ""},
 		"a loop":              {strings.Repeat("F-2041 was read and now I go on. ", 20), work, "over and over"},
 		"a loop of letters":   {strings.Repeat("ha ", 200), talk, "over and over"},
 		"too short":           {"F-2041 is open.", work, "too short"},
