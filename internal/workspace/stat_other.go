@@ -13,6 +13,9 @@ import (
 
 func links(fs.FileInfo) uint64 { return 1 }
 
+// inode is not known here.
+func inode(fs.FileInfo) (number uint64, owner uint32, known bool) { return 0, 0, false }
+
 // identity tells a file from others and from itself after a change.
 func identity(info fs.FileInfo) regie.Hash {
 	return regie.HashOf(fmt.Appendf(nil, "file %s %d %d", info.Name(), info.Size(), info.ModTime().UnixNano()))

@@ -21,6 +21,15 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
+// inode is the number of a file on its file system, and owner its owner's.
+func inode(info fs.FileInfo) (number uint64, owner uint32, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return stat.Ino, stat.Uid, true
+}
+
 // identity tells a file from others and from itself after a change.
 func identity(info fs.FileInfo) regie.Hash {
 	stat, ok := info.Sys().(*syscall.Stat_t)
