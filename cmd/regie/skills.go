@@ -43,15 +43,15 @@ func (c *command) skillsIn(root string) (app.SkillSet, app.Project, error) {
 
 // listedSkills are skills as programs read them.
 type listedSkills struct {
-	Skills  []app.Skill   `json:"skills"`
+	Skills  []app.Skill     `json:"skills"`
 	Notices []listedNotices `json:"notices"`
 }
 
 type listedNotices struct {
 	Origin  app.SkillOrigin `json:"origin"`
-	Dir     string       `json:"dir"`
-	Refused bool         `json:"refused"`
-	Text    string       `json:"text"`
+	Dir     string          `json:"dir"`
+	Refused bool            `json:"refused"`
+	Text    string          `json:"text"`
 }
 
 func (c *command) skillsJSON(set *app.SkillSet) listedSkills {

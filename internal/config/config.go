@@ -44,7 +44,7 @@ type Config struct {
 	Apart bool
 	// Skills are the directories of the user's own agent skills, the first of which wins.
 	Skills []string
-	setup     File   // what regie setup stored
+	setup  File // what regie setup stored
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }

@@ -27,10 +27,10 @@ type Project struct {
 
 // ProjectKey is a key of a project's file.
 type ProjectKey struct {
-	Key  string       `json:"key"`
-	Line int          `json:"line"`
+	Key  string   `json:"key"`
+	Line int      `json:"line"`
 	Use  KeyUse   `json:"use"`
-	Text string       `json:"text"` // as YAML
+	Text string   `json:"text"` // as YAML
 	Why  KeyPlace `json:"belongs,omitempty"`
 }
 
