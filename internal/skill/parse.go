@@ -25,6 +25,7 @@ const (
 	maxMetadata    = 64  // entries
 	maxNodes       = 400 // of the front matter
 	maxDepth       = 4
+	maxBrackets    = 100
 )
 
 // Skill is what a front matter says, with what stands behind it.
@@ -112,6 +113,9 @@ var known = map[string]bool{"name": true, "description": true, "license": true, 
 // decode reads a front matter into the nodes of its keys. Whatever could make little text mean much (anchors, aliases, tags, depth) is refused
 // before anything is built of it.
 func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence, err error) {
+	if strings.Count(front, "[")+strings.Count(front, "{") > maxBrackets { // a parser takes long over those that lie in each other
+		return nil, nil, bad("the front matter of SKILL.md has more than %d brackets", maxBrackets)
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
 		return nil, nil, bad("the front matter of SKILL.md is not YAML (a text with a colon in it stands in quotes): %s", plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
