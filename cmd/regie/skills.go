@@ -83,7 +83,7 @@ func (c *command) noticeLine(n *app.SkillNotice) string {
 	if n.Refused {
 		mark = "✗"
 	}
-	return fmt.Sprintf("  %s %s: %s", mark, plain.Line(n.Dir), plain.Line(c.noticeText(n)))
+	return "  " + mark + " " + c.pair(plain.Line(n.Dir), plain.Line(c.noticeText(n)))
 }
 
 // skillLines are skills for people.
@@ -101,6 +101,18 @@ func (c *command) skillLines(set *app.SkillSet, seen *app.Project, line func(for
 	}
 	if skills, _ := seen.Dormant(); skills > 0 {
 		line("! %s", c.text.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them", skills))
+	}
+}
+
+// skillNotes writes the skills of a workspace into a chat, as they are at that moment.
+func (c *command) skillNotes(root string) func(note func(line string)) {
+	return func(note func(line string)) {
+		set, seen, err := c.skillsIn(root)
+		if err != nil {
+			note(c.text.Error(err))
+			return
+		}
+		c.skillLines(&set, &seen, func(format string, args ...any) { note(plain.Strip(fmt.Sprintf(format, args...))) })
 	}
 }
 

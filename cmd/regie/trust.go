@@ -100,7 +100,7 @@ func (c *command) trust(args []string, f trustFlags) error {
 // showProject prints what a workspace holds for agents, and how it stands.
 func (c *command) showProject(seen *app.Project) error {
 	p := &printer{w: c.stdout}
-	p.line("%s: %s", plain.Line(seen.Root), c.standing(seen))
+	p.line("%s", c.pair(plain.Line(seen.Root), c.standing(seen)))
 	if seen.Damaged != nil {
 		p.line("! %s", c.text.Error(seen.Damaged))
 	}
@@ -115,7 +115,7 @@ func (c *command) showProject(seen *app.Project) error {
 	}
 	for i := range seen.Skills {
 		s := &seen.Skills[i]
-		p.line("  %s (%s): %s", s.Name, plain.Line(s.Dir), s.Description)
+		p.line("  %s", c.pair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
 	}
 	for i := range seen.Notices {
 		c.notice(p, &seen.Notices[i])
@@ -125,7 +125,7 @@ func (c *command) showProject(seen *app.Project) error {
 		p.line("%s", c.text.T("Not read:"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen.Odd)) {
-		p.line("  %s: %s", plain.Line(name), c.odd(seen.Odd[name]))
+		p.line("  %s", c.pair(plain.Line(name), c.odd(seen.Odd[name])))
 	}
 	if seen.Unread != nil {
 		return p.err
@@ -133,6 +133,9 @@ func (c *command) showProject(seen *app.Project) error {
 	c.showFiles(p, seen)
 	return p.err
 }
+
+// pair puts what is said of something behind it.
+func (c *command) pair(about, said string) string { return c.text.T("%s: %s", about, said) }
 
 // standing says how a workspace stands.
 func (c *command) standing(seen *app.Project) string {
@@ -162,7 +165,7 @@ func (c *command) showKeys(p *printer, seen *app.Project) {
 		p.line("  ! %s", c.text.T("they are not read: another file is named with --config or REGIE_CONFIG"))
 	}
 	for _, k := range seen.Keys {
-		p.line("  %s (%s): %s", plain.Line(k.Key), c.text.T("line %d", k.Line), c.use(k))
+		p.line("  %s", c.pair(plain.Line(k.Key)+" ("+c.text.T("line %d", k.Line)+")", c.use(k)))
 		if k.Use != config.UseNever {
 			for line := range strings.Lines(k.Text) {
 				p.line("      │ %s", plain.Line(strings.TrimRight(line, "\n")))
