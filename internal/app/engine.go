@@ -141,7 +141,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	places := newProjects(o.Config)
-	e.local = &local{store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits, cache: newCache(o.Config, store)}
+	e.local = &local{
+		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
+		cache: newCache(o.Config, store),
+	}
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash")})
 	if err != nil {
 		return err

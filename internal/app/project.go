@@ -77,7 +77,7 @@ func (p *projects) settings(root string) (config.Project, error) {
 		return config.Project{}, nil
 	}
 	if _, err := os.Lstat(filepath.Join(root, trust.Dir)); err != nil {
-		return config.Project{}, nil //nolint:nilerr // what is not there says nothing
+		return config.Project{}, nil
 	}
 	at, err := workspace.Open(root)
 	if err != nil {
@@ -105,29 +105,29 @@ func parseProject(root string, data []byte, err error) (config.Project, error) {
 
 // agent is the agent of a name as it works in a workspace.
 func (p *projects) agent(root, name string) config.Agent {
-	own, _ := p.instructed(root)
+	own := p.instructed(root)
 	return own.Instructed(p.config.File.Agents[name])
 }
 
 // zone is the time zone that agents are told in a workspace.
 func (p *projects) zone(root string) string {
-	own, _ := p.instructed(root)
+	own := p.instructed(root)
 	place := own.Place(p.config.File.Workspace)
 	return place.Zone()
 }
 
 // instructed is the file of a workspace that a person has trusted, else an empty one.
-func (p *projects) instructed(root string) (config.Project, bool) {
+func (p *projects) instructed(root string) config.Project {
 	content, ok := p.trusted(root)
 	if !ok || p.config.Apart {
-		return config.Project{}, false
+		return config.Project{}
 	}
-	data, there := content.Data(trust.ConfigFile)
-	if !there {
-		return config.Project{}, false
+	data, _ := content.Data(trust.ConfigFile)
+	own, err := parseProject(root, data, nil)
+	if err != nil { // no run begins here: settings says why
+		return config.Project{}
 	}
-	own, err := config.ParseProject(filepath.Join(root, trust.ConfigFile), data)
-	return own, err == nil
+	return own
 }
 
 // files is what files of settings say about the calls in a workspace (decision 19): those of the user anything, that of the workspace only what

@@ -67,6 +67,7 @@ Read references/word.md, and write the word in it into seal.txt.
 
 // follower is a model that reads a skill which it was told of, then the file that the skill names, and does what both say.
 func follower(t *testing.T) *model {
+	t.Helper()
 	var m *model
 	word := regexp.MustCompile(`the word is ([A-Z]+-[0-9]+)`)
 	step := func(wants string, then func() http.HandlerFunc) http.HandlerFunc {

@@ -27,10 +27,10 @@ const maxRules = 500
 var decisions = map[string]regie.Verdict{"allow": regie.VerdictAllow, "ask": regie.VerdictMustAsk, "forbid": regie.VerdictForbid}
 
 // Verdict is what the rule says of the calls that it is about.
-func (r *Rule) Verdict() regie.Verdict { return decisions[r.Decision] }
+func (r Rule) Verdict() regie.Verdict { return decisions[r.Decision] }
 
 // Place is the path that the rule is about, and whether it is about what lies below it; empty is every path.
-func (r *Rule) Place() (name string, below bool) {
+func (r Rule) Place() (name string, below bool) {
 	if dir, ok := strings.CutSuffix(r.Path, "/**"); ok {
 		return dir, true
 	}
@@ -41,7 +41,7 @@ func (r *Rule) Place() (name string, below bool) {
 }
 
 // check holds a rule to its words. One that says less than its author meant would be worse than none.
-func (r *Rule) check(file, at string) error {
+func (r Rule) check(file, at string) error {
 	_, pattern := path.Match(r.Tool, "toolkit.operation")
 	switch {
 	case r.Tool == "" || pattern != nil || !strings.ContainsAny(r.Tool, ".*"):

@@ -90,9 +90,9 @@ func Load(places []Place) Set {
 	return out.sorted()
 }
 
-func (s Set) sorted() Set {
+func (s *Set) sorted() Set {
 	slices.SortFunc(s.Skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
-	return s
+	return *s
 }
 
 func (s *Set) note(n Notice) {

@@ -51,6 +51,8 @@ func (g *ground) file(name, text string) {
 	g.must(os.WriteFile(at, []byte(text), 0o644))
 }
 
+func (g *ground) at(name string) string { return filepath.Join(g.root, filepath.FromSlash(name)) }
+
 func (g *ground) look() trust.Content {
 	g.t.Helper()
 	root, err := workspace.Open(g.root)
@@ -95,23 +97,23 @@ func TestTrustIsBoundToContent(t *testing.T) {
 		{"nothing", func(*ground) {}, trust.Trusted, ""},
 		{"what is not ours", func(g *ground) { g.file(".agents/other.md", "x"); g.file("AGENTS.md", "x"); g.file("src/x", "x") }, trust.Trusted, ""},
 		{"times and modes", func(g *ground) {
-			g.must(os.Chtimes(filepath.Join(g.root, ".regie/regie.yaml"), time.Time{}, time.Unix(1, 0)))
-			g.must(os.Chmod(filepath.Join(g.root, ".regie/regie.yaml"), 0o600))
+			g.must(os.Chtimes(g.at(".regie/regie.yaml"), time.Time{}, time.Unix(1, 0)))
+			g.must(os.Chmod(g.at(".regie/regie.yaml"), 0o600))
 		}, trust.Trusted, ""},
 		{"the same bytes again", func(g *ground) { base(g) }, trust.Trusted, ""},
 		{"one byte", func(g *ground) { g.file(".regie/skills/a/SKILL.md", "onE") }, trust.Outdated, "~.regie/skills/a/SKILL.md"},
 		{"a file of a skill", func(g *ground) { g.file(".regie/skills/a/scripts/x.sh", "rm") }, trust.Outdated, "+.regie/skills/a/scripts/x.sh"},
-		{"a file that is gone", func(g *ground) { g.must(os.Remove(filepath.Join(g.root, ".agents/skills/b/SKILL.md"))) }, trust.Outdated, "-.agents/skills/b/SKILL.md"},
+		{"a file that is gone", func(g *ground) { g.must(os.Remove(g.at(".agents/skills/b/SKILL.md"))) }, trust.Outdated, "-.agents/skills/b/SKILL.md"},
 		{"another name", func(g *ground) {
-			g.must(os.Rename(filepath.Join(g.root, ".regie/skills/a"), filepath.Join(g.root, ".regie/skills/z")))
+			g.must(os.Rename(g.at(".regie/skills/a"), g.at(".regie/skills/z")))
 		}, trust.Outdated, "-.regie/skills/a/SKILL.md +.regie/skills/z/SKILL.md"},
 		{"a link in a file's place", func(g *ground) {
-			g.must(os.Remove(filepath.Join(g.root, ".regie/skills/a/SKILL.md")))
-			g.must(os.Symlink("../../regie.yaml", filepath.Join(g.root, ".regie/skills/a/SKILL.md")))
+			g.must(os.Remove(g.at(".regie/skills/a/SKILL.md")))
+			g.must(os.Symlink("../../regie.yaml", g.at(".regie/skills/a/SKILL.md")))
 		}, trust.Outdated, "-.regie/skills/a/SKILL.md"},
 		{"a link in the directory's place", func(g *ground) {
-			g.must(os.Rename(filepath.Join(g.root, ".regie"), filepath.Join(g.root, "other")))
-			g.must(os.Symlink("other", filepath.Join(g.root, ".regie")))
+			g.must(os.Rename(g.at(".regie"), filepath.Join(g.root, "other")))
+			g.must(os.Symlink("other", g.at(".regie")))
 		}, trust.Outdated, "-.regie/regie.yaml -.regie/skills/a/SKILL.md"},
 		{"more than anybody reads", func(g *ground) {
 			for i := range 2100 {
@@ -162,10 +164,10 @@ func TestLookIsNotLedAstray(t *testing.T) {
 	g.must(os.WriteFile(outside, []byte("secret"), 0o600))
 	g.file(".regie/skills/a/SKILL.md", "one")
 	for name, aim := range map[string]string{"out": outside, "dir": filepath.Dir(g.root), "loop": ".", "up": "../../..", "gone": "nowhere"} {
-		g.must(os.Symlink(aim, filepath.Join(g.root, ".regie/skills/a", name)))
+		g.must(os.Symlink(aim, g.at(".regie/skills/a/"+name)))
 	}
-	g.must(syscall.Mkfifo(filepath.Join(g.root, ".regie/skills/a/fifo"), 0o600))
-	g.must(syscall.Mkfifo(filepath.Join(g.root, ".regie/regie.yaml"), 0o600))
+	g.must(syscall.Mkfifo(g.at(".regie/skills/a/fifo"), 0o600))
+	g.must(syscall.Mkfifo(g.at(".regie/regie.yaml"), 0o600))
 	g.file(".regie/skills/a/.env", "KEY=1")
 	c := g.look()
 	if len(c.Files) != 1 || c.Err != nil {
@@ -189,7 +191,7 @@ func TestLookIsNotLedAstray(t *testing.T) {
 	if c := g.look(); regie.CodeOf(g.store.Trust(g.root, &c, "me", time.Now())) != regie.CodeFileTooLarge {
 		t.Error("what nobody reads is trusted")
 	}
-	g.must(os.Remove(filepath.Join(g.root, ".regie/big")))
+	g.must(os.Remove(g.at(".regie/big")))
 	g.file(".regie/"+strings.Repeat("d/", 20)+"x", "deep")
 	if c := g.look(); regie.CodeOf(c.Err) != regie.CodeFileTooLarge {
 		t.Errorf("%v", c.Err)

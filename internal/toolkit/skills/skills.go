@@ -5,6 +5,7 @@
 package skills
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -69,7 +70,7 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 	if err != nil {
 		return tool.Result{}, bad("file", files(s), err)
 	}
-	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return tool.Result{Content: fmt.Sprintf("%s of the skill %s is not text: %d bytes", args.File, s.Name, len(data))}, nil
 	}
 	return tool.Result{Content: plain.Visible(string(data))}, nil
