@@ -420,3 +420,61 @@ func TestSkillsInJSON(t *testing.T) {
 		t.Error(m.last())
 	}
 }
+
+// TestUsersSkills: a person lays out their own skills as they like, with links to directories; below a skill nothing leads elsewhere.
+func TestUsersSkills(t *testing.T) {
+	base := t.TempDir()
+	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
+	write := func(name, text string) {
+		t.Helper()
+		fatal(t, os.MkdirAll(filepath.Dir(at(name)), 0o700))
+		fatal(t, os.WriteFile(at(name), []byte(text), 0o600))
+	}
+	link := func(aim, name string) {
+		t.Helper()
+		fatal(t, os.MkdirAll(filepath.Dir(at(name)), 0o700))
+		fatal(t, os.Symlink(aim, at(name)))
+	}
+	named := func(name string) string { return strings.ReplaceAll(sealing, "name: sealing", "name: "+name) }
+	write("secret", "secret")
+	write("dotfiles/skills/plain/SKILL.md", named("plain"))
+	write("elsewhere/linked/SKILL.md", named("linked"))
+	write("elsewhere/linked/x.md", "of the linked one")
+	link("../../secret", "elsewhere/linked/out.md")
+	link(at("elsewhere/linked"), "dotfiles/skills/linked")
+	link(at("secret"), "dotfiles/skills/file")
+	link("loop", "dotfiles/skills/loop")
+	link("nowhere", "dotfiles/skills/nowhere")
+	write("dotfiles/skills/onefile/x.md", "x")
+	link(at("elsewhere/linked/SKILL.md"), "dotfiles/skills/onefile/SKILL.md")
+	link(at("dotfiles/skills"), "config/regie/skills")
+	write("agents/skills/plain/SKILL.md", named("plain"))
+	write("agents/skills/other/SKILL.md", named("other"))
+	set := app.Skills(config.Config{DataDir: at("data"), Skills: []string{at("config/regie/skills"), at("agents/skills"), at("none")}}, t.TempDir())
+	var names []string
+	for i := range set.Skills {
+		names = append(names, set.Skills[i].Name)
+	}
+	if strings.Join(names, " ") != "linked other plain" {
+		t.Errorf("%v", names)
+	}
+	linked, ok := set.Find("linked")
+	if !ok {
+		t.Fatal("no skill through a link")
+	}
+	if data, err := linked.Read("x.md"); err != nil || string(data) != "of the linked one" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if data, err := linked.Read("out.md"); err == nil {
+		t.Errorf("a link was followed: %q", data)
+	}
+	told := map[string]bool{}
+	for _, n := range set.Notices {
+		told[strings.TrimPrefix(n.Dir, base+"/")] = told[strings.TrimPrefix(n.Dir, base+"/")] || n.Refused
+	}
+	for _, dir := range []string{"config/regie/skills/file", "config/regie/skills/loop", "config/regie/skills/nowhere", "config/regie/skills/onefile", "agents/skills/plain"} {
+		if !told[dir] {
+			t.Errorf("nothing is told of %s: %v", dir, told)
+		}
+	}
+}
