@@ -54,16 +54,16 @@ type Content struct {
 // Look reads the content of a workspace. What cannot be read is in it; nothing is an error.
 func Look(root *workspace.Root) Content {
 	c := Content{Odd: map[string]regie.Code{}}
-	var total int64
+	left := int64(maxBytes)
 	for _, dir := range []string{SharedSkillsDir, Dir} {
-		entries, err := root.Tree(dir, workspace.TreeBounds{Entries: maxEntries, Depth: maxDepth})
+		entries, err := root.Tree(dir, workspace.TreeBounds{Entries: maxEntries, Depth: maxDepth, File: maxOne, Files: left})
 		switch regie.CodeOf(err) {
 		case "":
 		case regie.CodePathOutside, regie.CodeNotADirectory: // there is something, and it is no place for such files
 			c.Odd[dir] = regie.CodeOf(err)
 			continue
 		default:
-			c.Err = err
+			c.Files, c.Err = nil, err
 			return c
 		}
 		for _, e := range entries {
@@ -71,16 +71,8 @@ func Look(root *workspace.Root) Content {
 				c.Odd[e.Path] = e.Why
 				continue
 			}
-			data, err := root.ReadPlain(e.Path, maxOne)
-			switch total += int64(len(data)); {
-			case regie.CodeOf(err) == regie.CodeFileTooLarge || total > maxBytes:
-				c.Files, c.Err = nil, regie.Errorf(regie.CodeFileTooLarge, "%s holds more than can be trusted: at most %d files, %d bytes each and %d together", dir, maxEntries, maxOne, maxBytes)
-				return c
-			case err != nil:
-				c.Odd[e.Path] = regie.CodeOf(err)
-				continue
-			}
-			c.Files = append(c.Files, File{Path: e.Path, Size: int64(len(data)), SHA256: regie.HashOf(data), data: data})
+			left -= e.Size
+			c.Files = append(c.Files, File{Path: e.Path, Size: e.Size, SHA256: regie.HashOf(e.Data), data: e.Data})
 		}
 	}
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })

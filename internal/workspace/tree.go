@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -18,12 +19,16 @@ type Entry struct {
 	// Why is the code of what is not read: CodePathOutside for a link (none is followed), CodeSpecialFile, CodePathProtected for what may hold a
 	// secret, CodeNoPermission. Empty for a regular file.
 	Why regie.Code
+	// Data is what a file holds, where the walk was to read it.
+	Data []byte
 }
 
 // TreeBounds bound a walk. Zero fields bound nothing.
 type TreeBounds struct {
 	Entries int // looked at
 	Depth   int // directories below each other
+	// File and Files have the walk read each file while it is there, of at most so many bytes, and all together. Zero reads none.
+	File, Files int64
 }
 
 // Tree lists what lies below a directory, in the order of the paths' bytes, directories themselves left out. No link is followed, neither below
@@ -82,6 +87,7 @@ func (r *Root) plainDir(dir string) (*Dir, error) {
 type treeWalk struct {
 	bounds TreeBounds
 	seen   int
+	bytes  int64 // read
 	found  []Entry
 }
 
@@ -102,7 +108,11 @@ func (w *treeWalk) walk(d *Dir, depth int) error {
 				dirs = append(dirs, e.Name())
 				continue
 			}
-			w.found = append(w.found, look(d, e.Name()))
+			one, err := w.look(d, e.Name())
+			if err != nil {
+				return err
+			}
+			w.found = append(w.found, one)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -132,8 +142,8 @@ func codeOr(err error) regie.Code {
 	return regie.CodeToolError
 }
 
-// look describes what is no directory.
-func look(d *Dir, name string) Entry {
+// look describes what is no directory, and reads it where that was asked for.
+func (w *treeWalk) look(d *Dir, name string) (Entry, error) {
 	e := Entry{Path: path.Join(d.Path, name)}
 	info, err := d.Lstat(name)
 	switch {
@@ -145,10 +155,35 @@ func look(d *Dir, name string) Entry {
 		e.Why = regie.CodeSpecialFile
 	case protectedName(name, true) == Secret:
 		e.Why = regie.CodePathProtected
-	default:
+	case w.bounds.File == 0:
 		e.Size = info.Size()
+	default:
+		if e.Data, err = readSeen(d.at, name, info, min(w.bounds.File, w.bounds.Files-w.bytes), e.Path); regie.CodeOf(err) == regie.CodeFileTooLarge {
+			return e, regie.Errorf(regie.CodeFileTooLarge, "%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path, w.bounds.File, w.bounds.Files)
+		} else if err != nil {
+			e.Why = codeOr(d.root.explain(err, e.Path))
+		}
+		e.Size = int64(len(e.Data))
+		w.bytes += e.Size
 	}
-	return e
+	return e, nil
+}
+
+// readSeen reads the very file that was looked at.
+func readSeen(dir *os.Root, name string, seen fs.FileInfo, most int64, shown string) ([]byte, error) {
+	f, _, err := openSeen(dir, name, seen)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(data)) > most:
+		return nil, regie.Errorf(regie.CodeFileTooLarge, "%s has more than %d bytes", shown, most)
+	}
+	return data, nil
 }
 
 // ReadPlain reads a regular file that no link leads to, on the whole way. It returns CodeFileTooLarge for one with more than most bytes,
@@ -183,19 +218,7 @@ func (r *Root) readPlain(clean string, most int64) ([]byte, error) {
 	if err := errors.Join(regular(seen, clean), mayRead(protectedName(base, true), clean)); err != nil {
 		return nil, err
 	}
-	f, _, err := openSeen(d.at, base, seen)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case int64(len(data)) > most:
-		return nil, regie.Errorf(regie.CodeFileTooLarge, "%s has more than %d bytes", clean, most)
-	}
-	return data, nil
+	return readSeen(d.at, base, seen, most, clean)
 }
 
 // Identity tells a directory from another one that stands at the same path later: its number on its file system, and when it was made, in

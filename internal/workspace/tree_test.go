@@ -174,3 +174,27 @@ func TestDetectStrangers(t *testing.T) {
 		}
 	}
 }
+
+// TestTreeReads: what a walk reads is what is there, and it ends before it holds more than it may.
+func TestTreeReads(t *testing.T) {
+	p := newPlace(t)
+	p.file("t/a", "12345")
+	p.file("t/b/c", "123")
+	p.file("t/.env", "KEY=1")
+	p.link("../t/a", "t/link")
+	p.fifo("t/fifo")
+	got, err := p.root.Tree("t", workspace.TreeBounds{File: 5, Files: 8})
+	p.must(err)
+	held := map[string]string{}
+	for _, e := range got {
+		held[e.Path] = string(e.Data)
+	}
+	if len(held) != 5 || held["t/a"] != "12345" || held["t/b/c"] != "123" || held["t/.env"]+held["t/link"]+held["t/fifo"] != "" {
+		t.Errorf("%q", held)
+	}
+	for _, bounds := range []workspace.TreeBounds{{File: 4, Files: 100}, {File: 5, Files: 7}} {
+		if _, err := p.root.Tree("t", bounds); regie.CodeOf(err) != regie.CodeFileTooLarge {
+			t.Errorf("%+v: %v", bounds, err)
+		}
+	}
+}
