@@ -89,6 +89,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	talk := chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
 		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
+		Skills: c.skillNotes(request.Root),
 	})
 	result, err := talk.Run(ctx)
 	code, why := exitDone, ""

@@ -273,6 +273,7 @@ func (c *command) start(here bool, agent string, policy approval.Policy) (dispat
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
+	c.tellProject(root)
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
 		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,

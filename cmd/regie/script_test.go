@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 			for variable, address := range servers {
 				env.Setenv(variable, address)
 			}
-			return os.Mkdir(env.WorkDir+"/home", 0o700)
+			return os.MkdirAll(env.WorkDir+"/home", 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})

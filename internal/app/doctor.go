@@ -15,10 +15,13 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/trust"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -40,6 +43,7 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 	s.Shared = func(ctx context.Context) postgres.Inspection {
 		return postgres.Inspect(ctx, postgres.Config{URL: s.Config.Database, Dir: s.Config.DataDir})
 	}
+	s.Project = func(root string) doctor.Project { return examinedProject(s.Config, root) }
 	s.Commands = func(ctx context.Context) sandbox.Found {
 		box := newSandbox(s.Config)
 		if root, _, err := workspace.Detect(s.Dir, s.Env("HOME"), true); err == nil {
@@ -48,6 +52,36 @@ func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 		return box.Find(ctx)
 	}
 	return doctor.Examine(ctx, s)
+}
+
+// examinedProject looks at what a workspace holds for agents.
+func examinedProject(c config.Config, root string) doctor.Project {
+	seen, err := LookProject(c, root)
+	if err != nil { // who looks at the workspace itself says so
+		return doctor.Project{}
+	}
+	out := doctor.Project{
+		Broken: seen.Broken, Unread: seen.Unread, File: filepath.Join(root, trust.ConfigFile), Trusted: seen.Trusted(),
+		Stale: seen.State == StateChanged || seen.State == StateElsewhere, Skills: len(seen.Skills),
+	}
+	if seen.Apart {
+		out.Broken = nil
+	}
+	for _, k := range seen.Keys {
+		switch {
+		case seen.Apart:
+		case k.Use == config.UseTrusted:
+			out.Settings++
+		case k.Use == config.UseNever:
+			out.Refused = append(out.Refused, plain.Line(k.Key))
+		}
+	}
+	for _, n := range append(seen.Notices, skill.Load(newProjects(c).ofUser()).Notices...) {
+		if n.Refused {
+			out.Bad = append(out.Bad, plain.Line(n.Dir))
+		}
+	}
+	return out
 }
 
 // examined asks the chosen server and those that the files name. A key that merely lies in the environment is a reason to ask nobody.

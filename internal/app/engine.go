@@ -140,7 +140,11 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
-	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits, cache: newCache(o.Config, store)}
+	places := newProjects(o.Config)
+	e.local = &local{
+		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
+		cache: newCache(o.Config, store),
+	}
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash")})
 	if err != nil {
 		return err
@@ -170,7 +174,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	settings := engine.Config{
 		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, NetworkRetry: o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
-		Settings:      o.Config.FingerprintOf, UserData: userData,
+		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.scope,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
 		Price: o.Config.Price, Caps: o.Config.File.Caps,

@@ -35,6 +35,7 @@ type local struct {
 	cache      *cache.Cache
 	tools      func(context.Context) *tool.Registry // as engine.Config has it
 	config     config.Config
+	projects   *projects
 	readOnly   bool // runs nothing
 	storeOnly  bool // but takes answers
 	limits     regie.Limits
@@ -85,7 +86,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		Workspace: workspace,
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String()}, ClientID: in.ClientID, Text: in.Text, Rich: in.Segments,
-			Opening: &regie.Opening{Zone: l.config.File.Workspace.Zone(), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
+			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
 		},
 		Round: regie.Round{
 			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,

@@ -14,7 +14,6 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/text"
-	"github.com/regie-run/regie/internal/workspace"
 )
 
 // terms are what a round runs under, from its start to its end.
@@ -45,7 +44,11 @@ func startOf(in *dispatch.RunRequest, kind regie.SessionType) (regie.Reason, err
 
 // terms settles what the request leaves open, from the configuration and from what the model can do.
 func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, err error) {
-	agent := l.config.File.Agents[in.Agent]
+	own, err := l.projects.settings(in.Root)
+	if err != nil {
+		return out, err
+	}
+	agent := l.projects.agent(in.Root, in.Agent)
 	if in.Policy.Relaunch == "" {
 		in.Policy.Relaunch = approval.Relaunch(agent.Relaunch)
 	}
@@ -67,12 +70,12 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	if out.dialect, err = l.dialect(in, agent); err != nil {
 		return out, err
 	}
-	out.limits = l.limitsOf(in.Type, out.dialect, agent).Lower(in.Limits)
-	if out.level1, err = l.documented(ctx, in, out.limits, out.dialect); err != nil {
+	out.limits = l.limitsOf(in.Type, out.dialect, agent).Lower(own.Limits(in.Type)).Lower(in.Limits)
+	if out.level1, err = l.documented(ctx, in, agent, out.limits, out.dialect); err != nil {
 		return out, err
 	}
 	var said string
-	if said, in.Policy.Document = level2(in.Root, out.limits, in.Policy.French); said != "" {
+	if said, in.Policy.Document = l.projects.level2(in.Root, out.limits, in.Policy.French); said != "" {
 		if out.level2, err = l.store.PutBlob(ctx, []byte(said)); err != nil { // each time: it goes with the sessions that had it
 			return out, err
 		}
@@ -85,8 +88,7 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 }
 
 // documented stores the first level of a round's prompts in a dialect.
-func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, limits regie.Limits, spoken regie.Dialect) (regie.Hash, error) {
-	agent := l.config.File.Agents[in.Agent]
+func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits, spoken regie.Dialect) (regie.Hash, error) {
 	return l.level(ctx, prompt.Level1(prompt.Documentation{
 		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits, Type: in.Type, Toolkits: []string{"files", "shell"},
 		Servers: slices.Sorted(maps.Keys(l.config.File.MCPServers)), Questions: in.Policy.Questions, Dialect: spoken,
@@ -118,7 +120,7 @@ func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent co
 		if f.Provider != config.ProviderDemo { // the demo is the same everywhere
 			pinned.Settings = l.config.FingerprintOf(f.Provider)
 		}
-		if pinned.Level1, err = l.documented(ctx, in, limits, spoken); err != nil {
+		if pinned.Level1, err = l.documented(ctx, in, agent, limits, spoken); err != nil {
 			return nil, err
 		}
 		out = append(out, pinned)
@@ -126,45 +128,13 @@ func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent co
 	return out, nil
 }
 
-// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is known here: the tools say what is wrong with it.
-func userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
-	root, err := workspace.Open(dir)
-	if err != nil {
-		return "", false
-	}
-	said, _ = documents(root, limits, french)
-	return said, true
-}
-
-// level2 is that of a run that begins, and what people are told of its document where that was not read, or not all of it.
-func level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
-	root, err := workspace.Open(dir)
-	if err != nil {
-		return "", notice
-	}
-	return documents(root, limits, french)
-}
-
-// documents reads what level 2 is made of, and closes the workspace.
-func documents(root *workspace.Root, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
-	defer func() { _ = root.Close() }() // it was only read
-	document, err := root.Document(prompt.AgentsFile, prompt.Level2Bytes(limits))
-	data := prompt.UserData{Agents: document.Text, More: document.More, Repaired: document.Repaired, French: french}
-	switch {
-	case err != nil:
-		if data.Unread = regie.CodeOf(err); data.Unread == "" {
-			data.Unread = regie.CodeToolError
-		}
-		notice = regie.SayOf("AGENTS.md was not read: %s", prompt.Unread(data.Unread))
-	case document.Repaired:
-		notice = regie.Say("AGENTS.md is not written in UTF-8: some of it could not be read")
-	}
-	return prompt.Level2(data), notice
-}
-
 // affordable refuses a request to a model of which nobody knows what it costs, where a budget holds: before anything is stored (decision 29).
 func (l *local) affordable(in *dispatch.RunRequest) error {
-	if l.config.File.Caps(in.Agent).IsZero() {
+	own, err := l.projects.settings(in.Root)
+	if err != nil {
+		return err
+	}
+	if l.config.File.Caps(in.Agent).Lower(own.Caps()).IsZero() {
 		return nil
 	}
 	model, err := l.models(in.Provider)

@@ -25,6 +25,9 @@ func standing(in *Input) []regie.Ground {
 
 func sayRule(rule *regie.Rule, verdict regie.Verdict, compared bool) regie.Sentence {
 	id, author := rule.ID.String(), rule.Author
+	if rule.ID.IsZero() { // it stands in a file
+		return sayFileRule(author, verdict, compared)
+	}
 	switch {
 	case !compared:
 		return regie.Say("the rule %s of %q cannot be compared with these arguments, so a person decides", id, author)
@@ -34,6 +37,19 @@ func sayRule(rule *regie.Rule, verdict regie.Verdict, compared bool) regie.Sente
 		return regie.Say("the rule %s of %q forbids this", id, author)
 	default:
 		return regie.Say("the rule %s of %q wants this approved each time", id, author)
+	}
+}
+
+func sayFileRule(where string, verdict regie.Verdict, compared bool) regie.Sentence {
+	switch {
+	case !compared:
+		return regie.Say("%s cannot be compared with these arguments, so a person decides", where)
+	case verdict == regie.VerdictAllow:
+		return regie.Say("%s allows this", where)
+	case verdict == regie.VerdictForbid:
+		return regie.Say("%s forbids this", where)
+	default:
+		return regie.Say("%s wants this approved each time", where)
 	}
 }
 

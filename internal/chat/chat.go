@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Config is what a Chat needs; all of it is required but Continue.
+// Config is what a Chat needs; all of it is required but Look, Skills and Continue.
 type Config struct {
 	Control dispatch.Control
 	Text    *text.Printer
@@ -31,6 +31,8 @@ type Config struct {
 	Request dispatch.RunRequest
 	// Look finds what a message names with @; nil has nothing named.
 	Look Look
+	// Skills writes the skills of the workspace, a line each; nil has none.
+	Skills func(note func(line string))
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
 	// one, "" for a new session.
 	Continue string

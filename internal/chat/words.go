@@ -42,6 +42,11 @@ func (c *Chat) word(ctx context.Context, line string) error {
 		return c.close(ctx)
 	case "/undo":
 		return c.undo(ctx, rest)
+	case "/skills":
+		if c.Skills != nil {
+			c.Skills(c.stream.Note)
+		}
+		return nil
 	}
 	c.stream.Note(c.Text.T("there is no %s; /help lists what there is, and a message that begins with a slash is written with two", word))
 	return nil
@@ -99,6 +104,7 @@ func (c *Chat) help() {
 		c.Text.T("/pause       start nothing new;  /resume  go on"),
 		c.Text.T("/stop        end the run and close the chat; a message opens it again"),
 		c.Text.T("/undo        take the newest run back, its files and what was said, after a look at it;  /undo files  only the files;  /undo ID"),
+		c.Text.T("/skills      the skills that the agent has here, and what is odd about any"),
 		c.Text.T("/close       close the chat while nothing runs or waits; a message opens it again"),
 		c.Text.T("/exit        leave, as Ctrl-D does; what runs stays as it is stored"),
 		c.Text.T("Ctrl-C       interrupt the run; at the prompt, leave"),

@@ -40,7 +40,11 @@ type Config struct {
 	Record    string // where to record what the provider says
 	RecordRaw string // the directory for the bytes of each response beside the recording
 	File      File   // what regie.yaml settles
-	setup     File   // what regie setup stored
+	// Apart says that one file was named, so that no other layer counts, that of a project neither (spec 13).
+	Apart bool
+	// Skills are the directories of the user's own agent skills, the first of which wins.
+	Skills []string
+	setup  File // what regie setup stored
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }
@@ -91,6 +95,7 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
 	}
+	c.Apart, c.Skills = flags.Config != "" || env("REGIE_CONFIG") != "", userSkills(env)
 	if err := c.loadFile(env, flags.Config); err != nil {
 		return c, err
 	}

@@ -44,6 +44,8 @@ type Approvals struct {
 	RequireValidation bool `yaml:"require_validation"`
 	// Expire is how long people have to decide; zero means 24 hours.
 	Expire time.Duration `yaml:"expire"`
+	// Rules say what becomes of calls, before anybody is asked.
+	Rules []Rule `yaml:"rules"`
 }
 
 // Automation is what concerns runs that nobody watches (spec 13).
@@ -200,7 +202,7 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {
@@ -371,6 +373,17 @@ func userFile(env func(string) string) string {
 		return filepath.Join(home, ".config", "regie", "regie.yaml")
 	}
 	return ""
+}
+
+// userSkills are the directories of a user's skills: Regie's own, and the one that several programs share.
+func userSkills(env func(string) string) (dirs []string) {
+	if path := userFile(env); path != "" {
+		dirs = append(dirs, filepath.Join(filepath.Dir(path), "skills"))
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		dirs = append(dirs, filepath.Join(home, ".agents", "skills"))
+	}
+	return dirs
 }
 
 // resolve takes what stands in variables. A variable that is not set is an error: a server without its secret would only say so later.

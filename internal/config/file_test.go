@@ -57,7 +57,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger, files := c.File.MCPServers["ledger"], c.File.MCPServers["files2"]
-	if c.File.Approvals != (Approvals{Require: "all", RequireValidation: true, Expire: 90 * time.Minute}) || !ledger.TrustHints ||
+	if a := c.File.Approvals; a.Require != "all" || !a.RequireValidation || a.Expire != 90*time.Minute || !ledger.TrustHints ||
 		ledger.Headers["Authorization"] != "k" || files.Env["TOKEN"] != "t" || files.Env["A"] != "b" || ledger.Tools["pay"].Class != "keyed" || ledger.Timeout != 20*time.Second ||
 		ledger.StartTimeout != 2*time.Minute || ledger.Wait != 3*time.Second {
 		t.Errorf("read %+v", c.File)

@@ -121,6 +121,8 @@ type Subject struct {
 	Shared func(context.Context) postgres.Inspection
 	// Commands finds out what commands are confined by in the workspace of Dir; nil leaves it out.
 	Commands func(context.Context) sandbox.Found
+	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
+	Project func(root string) Project
 	// Terminals says of the three standard streams whether they are terminals.
 	Terminals [3]bool
 	// CheckTime bounds the check of the database; zero means 20 s.

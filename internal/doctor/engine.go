@@ -133,6 +133,9 @@ func (x *exam) workspace(context.Context) {
 	default:
 		x.fine("root", "%s, the current directory", root).about(root)
 	}
+	if x.Project != nil {
+		x.project(root, x.Project(root))
+	}
 	if unix.Access(root, unix.W_OK|unix.X_OK) != nil {
 		x.warn("writable", "%s cannot be written: an agent can only read there", root).about(root).run("chmod u+w " + quote(root))
 	}

@@ -163,10 +163,13 @@ func TestWarnings(t *testing.T) {
 		return map[string]string{"LANG": "de_DE.ISO-8859-1", "TZ": "Mars/Olympus", "HOME": "/nowhere"}[name]
 	}
 	must(t, os.MkdirAll(filepath.Join(dir, ".regie"), 0o700), write(filepath.Join(dir, ".regie", "regie.yaml"), "", 0o600), os.Chmod(data, 0o750))
+	s.Project = func(root string) Project {
+		return Project{File: filepath.Join(root, ".regie", "regie.yaml"), Stale: true, Skills: 2, Refused: []string{"providers"}, Bad: []string{".regie/skills/x"}}
+	}
 	must(t, changed(data, "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"))
 	report := Examine(t.Context(), s)
 	for id, fix := range map[string]string{
-		"configuration.variables": "perhaps REGIE_PROVIDER is meant", "configuration.layers": "--config", "data.private": "chmod 700", "database.schema": "regie run",
+		"configuration.variables": "perhaps REGIE_PROVIDER is meant", "workspace.trust": "regie trust", "workspace.project": "regie trust --show", "workspace.skills": "regie skills", "data.private": "chmod 700", "database.schema": "regie run",
 		"clock.zone": "unset TZ", "terminal.encoding": "LC_ALL", "model.chosen": "regie setup",
 	} {
 		if f := finding(report, id, Warning); f == nil || !strings.Contains(fixes(f), fix) {
@@ -184,5 +187,35 @@ func TestWarnings(t *testing.T) {
 	}
 	if failed := ids(report); len(failed) > 0 {
 		t.Errorf("failed: %v", failed)
+	}
+}
+
+// TestProject is how what a workspace says to agents stands.
+func TestProject(t *testing.T) {
+	data, dir := fresh(t)
+	for _, row := range []struct {
+		name    string
+		project Project
+		id      string
+		status  Status
+		says    string
+	}{
+		{"trusted", Project{Trusted: true, Skills: 1, Settings: 2}, "workspace.trust", Fine, "because you trust it"},
+		{"not trusted", Project{Settings: 2}, "workspace.trust", Warning, "until you trust it"},
+		{"changed", Project{Stale: true, Skills: 1}, "workspace.trust", Warning, "has changed"},
+		{"too much", Project{Unread: regie.Errorf(regie.CodeFileTooLarge, "much")}, "workspace.trust", Failed, ""},
+		{"broken", Project{Broken: regie.Errorf(regie.CodeBadRequest, "no"), File: "f"}, "workspace.project", Failed, ""},
+	} {
+		s := subject(data, dir)
+		s.Project = func(string) Project { return row.project }
+		f := finding(Examine(t.Context(), s), row.id, row.status)
+		if f == nil || !strings.Contains(f.Text.String(), row.says) || row.status != Fine && len(f.Fixes) == 0 {
+			t.Errorf("%s: %+v", row.name, f)
+		}
+	}
+	s := subject(data, dir)
+	s.Project = func(string) Project { return Project{} }
+	if f := finding(Examine(t.Context(), s), "workspace.trust", Fine); f != nil {
+		t.Errorf("a workspace that says nothing: %+v", f)
 	}
 }

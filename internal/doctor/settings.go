@@ -84,16 +84,11 @@ func (x *exam) guarded(file, setup string) {
 	}
 }
 
-// unread names files that look as if they counted.
+// unread names a file that looks as if it counted.
 func (x *exam) unread() {
-	paths := []string{"/etc/regie/regie.yaml"}
-	if x.Dir != "" {
-		paths = append(paths, filepath.Join(x.Dir, ".regie", "regie.yaml"))
-	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); err == nil && path != x.Config.Origin["file"] {
-			x.warn("layers", "%s is there, but this version reads only the user's file", path).about(path).fix("put what is in it into the user's file, or name it with --config")
-		}
+	const path = "/etc/regie/regie.yaml"
+	if _, err := os.Stat(path); err == nil && path != x.Config.Origin["file"] {
+		x.warn("layers", "%s is there, but this version does not read it", path).about(path).fix("put what is in it into the user's file, or name it with --config")
 	}
 }
 

@@ -66,6 +66,10 @@ type Config struct {
 	Backoff func(try int, wish time.Duration) time.Duration
 	// Levels are what the app and the workspace want asked about (spec 4.4); nil means that actions ask.
 	Levels []approval.Level
+	// Files returns what files of settings say about the calls in a workspace, as they are now (decision 36); nil where there are none.
+	Files func(root string) FileSettings
+	// Scoped returns the tools of a round in a workspace: those that it was given, and those that only this one has. Nil adds none.
+	Scoped func(root string, tools *tool.Registry) *tool.Registry
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
 	// NetworkRetry is how long a round waits for the network at first; zero means 30 s (decision 42).
@@ -90,6 +94,15 @@ type Config struct {
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
 	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
+}
+
+// FileSettings are what files say about the calls in a workspace (spec 13).
+type FileSettings struct {
+	Rules  []approval.FileRule
+	Levels []approval.Level
+	Caps   regie.Caps // which lower those of the configuration
+	// Hash tells them from others.
+	Hash regie.Hash
 }
 
 // Engine runs rounds. Its methods may be called from any goroutine; a round is run by one at a time, which the fence sees to.
@@ -187,7 +200,7 @@ type Left struct {
 // cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
 // configuration; the round stays as it is stored.
 func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, error) {
-	r, err := e.newRun(ctx, claimed, e.toolsFor(steps, claimed.Round))
+	r, err := e.newRun(ctx, claimed, e.scoped(claimed.Workspace, e.toolsFor(steps, claimed.Round)))
 	if err != nil {
 		return Left{}, err
 	}
@@ -219,7 +232,10 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 		outage: claimed.Outage, reviews: claimed.Reviews, questioned: claimed.Asked,
 		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{}, again: map[regie.ID]bool{},
 	}
-	r.used, r.money = r.round.Tokens, e.termsOf(r.round, r.session.Type)
+	if e.cfg.Files != nil {
+		r.files = e.cfg.Files(r.workspace.Root)
+	}
+	r.used, r.money = r.round.Tokens, e.termsOf(r.round, r.session.Type, r.files.Caps)
 	if err := r.readPolicy(); err != nil {
 		return nil, err
 	}
@@ -235,6 +251,14 @@ func (e *Engine) toolsFor(ctx context.Context, round regie.Round) *tool.Registry
 		cancel()
 	}
 	return e.cfg.Tools(ctx)
+}
+
+// scoped adds the tools that only this workspace has.
+func (e *Engine) scoped(workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
+	if e.cfg.Scoped == nil {
+		return tools
+	}
+	return e.cfg.Scoped(workspace.Root, tools)
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.
@@ -282,6 +306,7 @@ type run struct {
 	// What people are asked and have answered about the batch (ask.go).
 	rules      []regie.Rule
 	rulesAt    time.Time                       // when they were read
+	files      FileSettings                    // as they were then
 	reviews    map[regie.ID]regie.Review       // by call: the latest
 	questioned map[regie.ID]bool               // the calls whose question was put to a person
 	judged     map[regie.ID]approval.Judgement // of the calls that are to be put to a person

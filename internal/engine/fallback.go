@@ -52,7 +52,7 @@ func (r *run) use(i int) {
 	t := &r.targets[i]
 	r.at, r.json = i, nil
 	r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect = t.provider, t.model, t.pin, t.level1, t.dialect
-	r.money, r.afford = r.termsOf(r.round, r.session.Type), 0 // each has prices of its own
+	r.money, r.afford = r.termsOf(r.round, r.session.Type, r.files.Caps), 0 // each has prices of its own
 	if t.dialect == regie.DialectJSON {
 		r.json = r.dialect()
 	}
@@ -82,7 +82,7 @@ func (r *run) usable(i int) bool {
 func (r *run) priced(t *target, model provider.Provider) bool {
 	round := r.round
 	round.Provider, round.Model = t.provider, t.model
-	terms := r.termsOf(round, r.session.Type)
+	terms := r.termsOf(round, r.session.Type, r.files.Caps)
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 

@@ -25,7 +25,7 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 	}
 	in := approval.Input{
 		Tool: call.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role, Signature: signature, Arguments: arguments,
-		Levels: r.cfg.levels(r.session), Policy: r.policy, Rules: r.rules, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
+		Levels: slices.Concat(r.cfg.levels(r.session), r.files.Levels), Policy: r.policy, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call),
 	}
 	if target, inv := r.invocation(call); target != nil {
@@ -34,6 +34,7 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 			arguments[regie.FieldCommand] = command.String()
 		}
 	}
+	in.Rules = slices.Concat(r.rules, approval.FileRules(r.files.Rules, r.session.WorkspaceID, call.Tool, arguments))
 	judged := approval.Decide(in)
 	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })
 	if judged.Verdict == regie.VerdictAllow && byRule && r.throughLink(call, arguments) {
@@ -65,6 +66,10 @@ func (r *run) readRules() error {
 	same := slices.EqualFunc(r.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
 	for i := range rules {
 		same = same && rules[i].StateAt(r.rulesAt) == rules[i].StateAt(now)
+	}
+	if r.cfg.Files != nil {
+		files := r.cfg.Files(r.workspace.Root)
+		same, r.files = same && files.Hash == r.files.Hash, files
 	}
 	if !same {
 		clear(r.fresh)

@@ -24,7 +24,8 @@ type terms struct {
 	ofRound       bool // the cap of the session is that of a run
 }
 
-func (e *Engine) termsOf(round regie.Round, kind regie.SessionType) terms {
+// termsOf are those of a round; lower are the caps of its workspace's files.
+func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.Caps) terms {
 	var out terms
 	if e.cfg.Price != nil {
 		out.price, out.stated, out.known = e.cfg.Price(round.Provider, round.Model)
@@ -32,6 +33,7 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType) terms {
 	if e.cfg.Caps != nil {
 		out.caps = e.cfg.Caps(round.Agent)
 	}
+	out.caps = out.caps.Lower(lower)
 	if kind == regie.SessionAutomation { // its limits count over the whole session (decision 2)
 		all := out.caps.Lower(regie.Caps{Session: out.caps.Round})
 		out.ofRound = all.Session != out.caps.Session

@@ -77,7 +77,7 @@ func Sections(level string) []Section {
 	}
 	for line := range strings.Lines(level) {
 		name, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), heading)
-		ours := name == dialect.InstructionsID || name == AgentsFile || slices.ContainsFunc(chunks, func(c chunk) bool { return c.id == name })
+		ours := name == dialect.InstructionsID || name == AgentsFile || name == SkillsID || slices.ContainsFunc(chunks, func(c chunk) bool { return c.id == name })
 		if !is || !ours || slices.ContainsFunc(out, func(s Section) bool { return s.Name == name }) {
 			name = ""
 		}

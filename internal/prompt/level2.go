@@ -14,6 +14,8 @@ const level2Share = 4
 
 // UserData is what level 2 depends on (spec 6.1).
 type UserData struct {
+	// Skills is what SkillList has made; empty where there are none.
+	Skills string
 	// Agents is the text of the workspace's AgentsFile, and More says that there is more of it.
 	Agents []byte
 	More   bool
@@ -73,6 +75,18 @@ func Level2Bytes(l regie.Limits) int64 {
 // Level2 is what every request says of the person's own data: nothing where there is none. It is cut at the end of a line, and then says
 // where the rest is.
 func Level2(d UserData) string {
+	return joined(d.Skills, agents(d))
+}
+
+// joined puts a blank line between the chunks of a level.
+func joined(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + "\n" + second
+}
+
+func agents(d UserData) string {
 	if d.Unread != "" {
 		return heading + AgentsFile + "\n" + notRead(d) + "\n"
 	}

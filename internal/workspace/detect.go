@@ -1,9 +1,13 @@
 package workspace
 
 import (
+	"io"
+	"io/fs"
 	"os"
+	"os/user"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -18,8 +22,9 @@ const (
 
 // Detect finds the workspace that a directory belongs to (spec 8.1): upward to a .regie directory, else the git root, else the
 // directory itself; foundBy says which. Marks in the home directory or above it do not count for the directories below, because many
-// people keep their settings in git there. A workspace at the home directory, above it, or at / is refused with CodePathProtected
-// unless here says that it is meant (decision 32). Else Detect returns the codes of Open.
+// people keep their settings in git there, and neither do those of strangers: what somebody else has put into /tmp makes no workspace of it. A
+// workspace at the home directory, above it, or at / is refused with CodePathProtected unless here says that it is meant (decision 32). Else
+// Detect returns the codes of Open.
 func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
@@ -36,30 +41,61 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 		return "", "", err
 	}
 	_ = confined.Close() // it was only to see that it is a directory
-	if resolved, err := filepath.EvalSymlinks(home); err == nil && home != "" {
-		home = resolved
-	}
+	homes := homesOf(home)
 	root, foundBy = dir, FoundByDirectory
-	if at, ok := upward(dir, home, isRegie); ok {
+	if at, ok := upward(dir, homes, ours(dir, isRegie)); ok {
 		root, foundBy = at, FoundByRegie
-	} else if at, ok := upward(dir, home, isGit); ok {
+	} else if at, ok := upward(dir, homes, ours(dir, isGit)); ok {
 		root, foundBy = at, FoundByGit
 	}
-	if tooWide(root, home) && !here {
+	if homes.tooWide(root) && !here {
 		return "", "", regie.Errorf(regie.CodePathProtected, "the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 	}
 	return root, foundBy, nil
 }
 
-func isRegie(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, ".regie"))
-	return err == nil && info.IsDir()
+// isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is read either.
+func isRegie(dir string) (fs.FileInfo, bool) {
+	info, err := os.Lstat(filepath.Join(dir, ".regie"))
+	return info, err == nil && info.IsDir()
 }
 
-// isGit finds a repository's directory, and the file that stands for it in a linked work tree.
-func isGit(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, ".git"))
-	return err == nil
+// isGit finds a repository's directory, and the file that stands for it in a linked work tree or a submodule.
+func isGit(dir string) (fs.FileInfo, bool) {
+	name := filepath.Join(dir, ".git")
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() {
+		return info, err == nil
+	}
+	if !info.Mode().IsRegular() {
+		return nil, false
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|openNow, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	head := make([]byte, len("gitdir:"))
+	_, err = io.ReadFull(f, head)
+	return info, err == nil && string(head) == "gitdir:"
+}
+
+// ours takes of the marks above a directory those that its owner, this program's user or root has put there.
+func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
+	var owner uint32
+	info, err := os.Stat(dir)
+	known := err == nil
+	if known {
+		_, owner, known = inode(info)
+	}
+	return func(at string) bool {
+		mark, ok := marked(at)
+		if !ok || !known {
+			return ok
+		}
+		_, by, said := inode(mark)
+		return !said || by == owner || by == 0 || int(by) == os.Geteuid()
+	}
 }
 
 // Versioned reports whether a file, by its resolved path, lies in a directory that version control watches: git, Jujutsu, Mercurial or
@@ -70,10 +106,7 @@ func (r *Root) Versioned(resolved string) bool {
 	if err != nil {
 		home = ""
 	}
-	if there, err := filepath.EvalSymlinks(home); err == nil {
-		home = there
-	}
-	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))), home, func(dir string) bool {
+	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))), homesOf(home), func(dir string) bool {
 		for _, mark := range []string{".git", ".jj", ".hg", ".svn"} {
 			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
 				return true
@@ -84,15 +117,45 @@ func (r *Root) Versioned(resolved string) bool {
 	return found
 }
 
+// homes are the directories that are too wide for a workspace: a person's home, by the environment and by the system's own list, and all above.
+// They are compared as files, because a name may be written in several ways.
+type homes []fs.FileInfo
+
+func homesOf(home string) (out homes) {
+	names := []string{home}
+	if u, err := user.Current(); err == nil {
+		names = append(names, u.HomeDir)
+	}
+	for _, name := range names {
+		resolved, err := filepath.EvalSymlinks(name)
+		if err != nil || !filepath.IsAbs(resolved) {
+			continue
+		}
+		for at := resolved; ; at = filepath.Dir(at) {
+			if info, err := os.Stat(at); err == nil {
+				out = append(out, info)
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return out
+}
+
 // tooWide reports whether a workspace there would give an agent everything that a person has.
-func tooWide(dir, home string) bool {
-	return dir == filepath.Dir(dir) || home != "" && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator)))
+func (h homes) tooWide(dir string) bool {
+	if dir == filepath.Dir(dir) {
+		return true
+	}
+	info, err := os.Stat(dir)
+	return err == nil && slices.ContainsFunc(h, func(home fs.FileInfo) bool { return os.SameFile(home, info) })
 }
 
 // upward looks for a marked directory from dir to the top, leaving out those that are too wide unless they are dir itself.
-func upward(dir, home string, marked func(string) bool) (string, bool) {
+func upward(dir string, h homes, marked func(string) bool) (string, bool) {
 	for at := dir; ; at = filepath.Dir(at) {
-		if at != dir && tooWide(at, home) {
+		if at != dir && h.tooWide(at) {
 			return "", false
 		}
 		if marked(at) {

@@ -13,12 +13,24 @@ import (
 	"github.com/regie-run/regie"
 )
 
+// openNow has the opening of a file not wait for anybody.
+const openNow = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
 // links returns how many names a file has.
 func links(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink) //nolint:unconvert // it is narrower on other systems
 	}
 	return 1
+}
+
+// inode is the number of a file on its file system, and owner its owner's.
+func inode(info fs.FileInfo) (number uint64, owner uint32, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return stat.Ino, stat.Uid, true
 }
 
 // identity tells a file from others and from itself after a change.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTrustAtATerminal: a person sees what would count, and only a yes makes it so; the chat lists the skills, and the model is told of them.
+func TestTrustAtATerminal(t *testing.T) {
+	s := newStage(t, reply("Hello."))
+	dir := filepath.Join(s.dir, "work", ".regie", "skills", "sealing")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: sealing\ndescription: How letters are sealed.\n---\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"n", "", "maybe", "yes!", "\x04"} {
+		c := s.regie("trust")
+		c.expect("sealing (.regie/skills/sealing): How letters are sealed.")
+		c.expect("Trust exactly this? [y/N] ")
+		if answer == "\x04" {
+			c.press(answer)
+		} else {
+			c.enter(answer)
+		}
+		c.expect("not trusted")
+		c.ends(exitError)
+	}
+	c := s.regie("chat")
+	c.expect("this workspace holds skills (1)")
+	c.expect("> ")
+	c.enter("/skills")
+	c.expect("no skills")
+	c.expect("regie trust shows them")
+
+	other := s.regie("trust")
+	other.expect("[y/N] ")
+	other.enter("y")
+	other.expect("is trusted as it is now")
+	other.ends(exitDone)
+
+	c.enter("/skills")
+	c.expect("sealing  How letters are sealed.")
+	c.enter("hello")
+	c.expect("Hello.")
+	if s.mu.Lock(); !strings.Contains(s.last, "- sealing: How letters are sealed.") {
+		t.Errorf("the model was told: %s", s.last)
+	}
+	s.mu.Unlock()
+	c.expect("> ")
+	c.press("\x04")
+	c.ends(exitDone)
+}

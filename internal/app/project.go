@@ -1,0 +1,334 @@
+package app
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/skill"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/skills"
+	"github.com/regie-run/regie/internal/trust"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// projects reads what workspaces hold for agents, and what people have decided about it. Each method looks anew: what was pulled or revoked a moment
+// ago counts. Its methods may be called from any goroutine.
+type projects struct {
+	config config.Config
+	store  *trust.Store
+
+	mu     sync.Mutex
+	scoped [2]*tool.Registry // the last registry that was given, and that with the skills' tool
+}
+
+func newProjects(c config.Config) *projects {
+	return &projects{config: c, store: trust.NewStore(c.DataDir)}
+}
+
+// project is what a workspace holds, at one moment.
+type project struct {
+	content  trust.Content
+	standing trust.Standing
+}
+
+func (p *projects) look(root string) (project, error) {
+	at, err := workspace.Open(root)
+	if err != nil {
+		return project{}, err
+	}
+	defer func() { _ = at.Close() }() // it was only read
+	out := project{content: trust.Look(at)}
+	out.standing = p.store.Standing(root, &out.content)
+	return out, nil
+}
+
+// trusted is what a workspace holds where a person has trusted exactly that.
+func (p *projects) trusted(root string) (trust.Content, bool) {
+	if !present(root) {
+		return trust.Content{}, false
+	}
+	seen, err := p.look(root)
+	return seen.content, err == nil && seen.standing.State == trust.Trusted
+}
+
+// present reports whether a workspace holds anything for agents: most hold nothing, and each step of a run asks.
+func present(root string) bool {
+	for _, dir := range []string{trust.Dir, path.Dir(trust.SharedSkillsDir)} {
+		if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one that cannot be read or does not fit is an error,
+// because it may hold rules that somebody relies on.
+func (p *projects) settings(root string) (config.Project, error) {
+	if p.config.Apart {
+		return config.Project{}, nil
+	}
+	if _, err := os.Lstat(filepath.Join(root, trust.Dir)); err != nil {
+		return config.Project{}, nil
+	}
+	at, err := workspace.Open(root)
+	if err != nil {
+		return config.Project{}, err
+	}
+	defer func() { _ = at.Close() }() // it was only read
+	data, err := at.ReadPlain(trust.ConfigFile, config.MaxProject)
+	return parseProject(root, data, err)
+}
+
+// parseProject makes settings of what was read.
+func parseProject(root string, data []byte, err error) (config.Project, error) {
+	name := filepath.Join(root, trust.ConfigFile)
+	switch regie.CodeOf(err) {
+	case "":
+		return config.ParseProject(name, data)
+	case regie.CodeFileNotFound, regie.CodePathOutside, regie.CodeNotADirectory, regie.CodeNotAFile, regie.CodeSpecialFile:
+		return config.Project{}, nil
+	case regie.CodeFileTooLarge:
+		return config.Project{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", name, config.MaxProject)
+	default:
+		return config.Project{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", name, err)
+	}
+}
+
+// agent is the agent of a name as it works in a workspace.
+func (p *projects) agent(root, name string) config.Agent {
+	own := p.instructed(root)
+	return own.Instructed(p.config.File.Agents[name])
+}
+
+// zone is the time zone that agents are told in a workspace.
+func (p *projects) zone(root string) string {
+	own := p.instructed(root)
+	place := own.Place(p.config.File.Workspace)
+	return place.Zone()
+}
+
+// instructed is the file of a workspace that a person has trusted, else an empty one.
+func (p *projects) instructed(root string) config.Project {
+	content, ok := p.trusted(root)
+	if !ok || p.config.Apart {
+		return config.Project{}
+	}
+	data, _ := content.Data(trust.ConfigFile)
+	own, err := parseProject(root, data, nil)
+	if err != nil { // no run begins here: settings says why
+		return config.Project{}
+	}
+	return own
+}
+
+// files is what files of settings say about the calls in a workspace (decision 19): those of the user anything, that of the workspace only what
+// narrows. Where that cannot be read every call is asked about, since nobody knows what it forbids.
+func (p *projects) files(root string) engine.FileSettings {
+	var out engine.FileSettings
+	for i, r := range p.config.File.Approvals.Rules {
+		out.Rules = append(out.Rules, fileRule(r, config.RuleAt(p.config.Origin["file"], i)))
+	}
+	own, err := p.settings(root)
+	if err != nil {
+		out.Levels = []approval.Level{{Source: regie.SourceWorkspace, RequireValidation: true}}
+	}
+	rules, where := own.Narrowing()
+	for i, r := range rules {
+		out.Rules = append(out.Rules, fileRule(r, where[i]))
+	}
+	if own.Require() != "" || own.RequiresValidation() {
+		out.Levels = append(out.Levels, approval.Level{Source: regie.SourceWorkspace, Require: own.Require(), RequireValidation: own.RequiresValidation()})
+	}
+	out.Caps = own.Caps()
+	if len(out.Rules) > 0 || len(out.Levels) > 0 {
+		told, _ := json.Marshal([]any{out.Rules, out.Levels}) // of text alone it does not fail
+		out.Hash = regie.HashOf(told)
+	}
+	return out
+}
+
+func fileRule(r config.Rule, where string) approval.FileRule {
+	name, below := r.Place()
+	return approval.FileRule{Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Verdict: r.Verdict(), Where: where}
+}
+
+// skills are those that an agent has in a workspace: its own where they are trusted, then the user's.
+func (p *projects) skills(root string) skill.Set {
+	var places []skill.Place
+	if content, ok := p.trusted(root); ok {
+		places = ofWorkspace(&content)
+	}
+	return skill.Load(append(places, p.ofUser()...))
+}
+
+// ofWorkspace are the places of skills in a workspace.
+func ofWorkspace(content *trust.Content) (out []skill.Place) {
+	for _, dir := range []string{trust.SkillsDir, trust.SharedSkillsDir} {
+		files, odd := content.Below(dir)
+		place := skill.Place{Origin: skill.OfWorkspace, Dir: dir, Odd: odd, Read: func(name string, most int64) ([]byte, error) {
+			data, ok := content.Data(path.Join(dir, name))
+			switch {
+			case !ok:
+				return nil, regie.Errorf(regie.CodeFileNotFound, "%s does not exist", path.Join(dir, name))
+			case int64(len(data)) > most:
+				return nil, regie.Errorf(regie.CodeFileTooLarge, "%s has more than %d bytes", path.Join(dir, name), most)
+			}
+			return data, nil
+		}}
+		for _, f := range files {
+			place.Files = append(place.Files, skill.File{Path: f.Path, Size: f.Size})
+		}
+		out = append(out, place)
+	}
+	return out
+}
+
+// userBounds bound what is looked at for a user's skills.
+var userBounds = workspace.TreeBounds{Entries: 50_000, Depth: 12}
+
+// ofUser are the places of the user's skills. A directory of skills may be a link, and so may a skill: they are the person's own to lay out. Below
+// a skill no link is followed.
+func (p *projects) ofUser() (out []skill.Place) {
+	for _, dir := range p.config.Skills {
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue // most have none
+		}
+		out = append(out, userPlace(dir, resolved))
+	}
+	return out
+}
+
+func userPlace(dir, resolved string) skill.Place {
+	place := skill.Place{Origin: skill.OfUser, Dir: dir}
+	add := func(at, below string) {
+		root, err := workspace.Open(at)
+		if err == nil {
+			defer func() { _ = root.Close() }() // it was only read
+			var entries []workspace.Entry
+			if entries, err = root.Tree(".", userBounds); err == nil {
+				addEntries(&place, below, entries)
+			}
+		}
+		if err != nil && below == "" {
+			place.Err = err
+		}
+	}
+	add(resolved, "")
+	linked := map[string]string{}
+	for name, why := range place.Odd {
+		if to, err := filepath.EvalSymlinks(filepath.Join(resolved, name)); err == nil && why == regie.CodePathOutside && filepath.Base(name) == name && isDir(to) {
+			linked[name] = to
+		}
+	}
+	for name, to := range linked {
+		delete(place.Odd, name)
+		add(to, name)
+	}
+	place.Read = func(name string, most int64) ([]byte, error) {
+		first, rest, _ := strings.Cut(name, "/")
+		at, below := resolved, name
+		if to, ok := linked[first]; ok {
+			at, below = to, rest
+		}
+		root, err := workspace.Open(at)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = root.Close() }() // it was only read
+		return root.ReadPlain(below, most)
+	}
+	return place
+}
+
+// addEntries takes what lies in a directory of the place.
+func addEntries(place *skill.Place, below string, entries []workspace.Entry) {
+	if place.Odd == nil {
+		place.Odd = map[string]regie.Code{}
+	}
+	for _, e := range entries {
+		if name := path.Join(below, e.Path); e.Why != "" {
+			place.Odd[name] = e.Why
+		} else {
+			place.Files = append(place.Files, skill.File{Path: name, Size: e.Size})
+		}
+	}
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin with the same registry share the result.
+func (p *projects) scope(root string, base *tool.Registry) *tool.Registry {
+	if set := p.skills(root); len(set.Skills) == 0 {
+		return base
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.scoped[0] == base {
+		return p.scoped[1]
+	}
+	made, err := skills.Tools(p.skills)
+	if err != nil {
+		return base
+	}
+	with, err := base.With(skills.Toolkit, made, nil)
+	if err != nil { // a tool of somebody else has the name
+		return base
+	}
+	p.scoped = [2]*tool.Registry{base, with}
+	return with
+}
+
+// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is known here: the tools say what is wrong with it.
+func (p *projects) userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return "", false
+	}
+	said, _ = p.documents(root, dir, limits, french)
+	return said, true
+}
+
+// level2 is that of a run that begins, and what people are told of its document where that was not read, or not all of it.
+func (p *projects) level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return "", notice
+	}
+	return p.documents(root, dir, limits, french)
+}
+
+// documents reads what level 2 is made of, and closes the workspace.
+func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
+	defer func() { _ = root.Close() }() // it was only read
+	most := prompt.Level2Bytes(limits)
+	var named []prompt.Skill
+	for _, s := range p.skills(dir).Skills {
+		named = append(named, prompt.Skill{Name: s.Name, Description: s.Description})
+	}
+	list := prompt.SkillList(named, prompt.SkillBytes(most), french)
+	document, err := root.Document(prompt.AgentsFile, most-int64(len(list)))
+	data := prompt.UserData{Skills: list, Agents: document.Text, More: document.More, Repaired: document.Repaired, French: french}
+	switch {
+	case err != nil:
+		if data.Unread = regie.CodeOf(err); data.Unread == "" {
+			data.Unread = regie.CodeToolError
+		}
+		notice = regie.SayOf("AGENTS.md was not read: %s", prompt.Unread(data.Unread))
+	case document.Repaired:
+		notice = regie.Say("AGENTS.md is not written in UTF-8: some of it could not be read")
+	}
+	return prompt.Level2(data), notice
+}

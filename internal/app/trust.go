@@ -1,0 +1,132 @@
+package app
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/skill"
+	"github.com/regie-run/regie/internal/trust"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// What a surface shows of skills.
+type (
+	// Skill is an agent skill.
+	Skill = skill.Skill
+	// SkillSet are skills with what is odd about any.
+	SkillSet = skill.Set
+	// SkillNotice is something odd about a skill.
+	SkillNotice = skill.Notice
+	// SkillOrigin says whose a skill is.
+	SkillOrigin = skill.Origin
+)
+
+// SkillOfUser is the origin of a user's own skill.
+const SkillOfUser = skill.OfUser
+
+// TrustRecord is a person's decision that what a workspace holds for agents is trusted (decision 32).
+type TrustRecord = trust.Record
+
+// Project is what a workspace holds for agents and how it stands, for people to look at: what regie trust decides about is exactly this.
+type Project struct {
+	Root string `json:"root"`
+	// State is untrusted, trusted, changed (since it was trusted) or other_directory (than the one that was trusted at this path).
+	State     string         `json:"state"`
+	TrustedAt time.Time      `json:"trusted_at,omitzero"`
+	TrustedBy string         `json:"trusted_by,omitempty"`
+	Changes   []trust.Change `json:"changes,omitempty"`
+	SHA256    regie.Hash     `json:"sha256"`
+	Files     []trust.File   `json:"files"`
+	// Odd are what lies there and is not read, with the code of why.
+	Odd map[string]regie.Code `json:"not_read,omitempty"`
+	// Keys are what its file of settings says, with what becomes of each.
+	Keys []config.ProjectKey `json:"settings,omitempty"`
+	// Allowing is how many of its rules would allow something, which none can.
+	Allowing int           `json:"allowing_rules,omitempty"`
+	Skills   []skill.Skill `json:"skills,omitempty"`
+	// Notices are what is odd about its skills.
+	Notices []skill.Notice `json:"-"`
+	// Broken is why the file of settings does not fit, which keeps runs from starting; Unread is why nothing of all this can be trusted; Damaged is why a
+	// decision that is there does not count.
+	Broken, Unread, Damaged error `json:"-"`
+	// Apart says that a file of settings was named, so that the workspace's does not count.
+	Apart bool `json:"settings_not_read,omitempty"`
+
+	content trust.Content
+}
+
+// Trusted reports whether the workspace is trusted as it stands.
+func (p *Project) Trusted() bool { return p.State == string(trust.Trusted) }
+
+// Dormant are how many skills and settings are there that count once a person trusts them.
+func (p *Project) Dormant() (skills, settings int) {
+	if p.Trusted() {
+		return 0, 0
+	}
+	for _, k := range p.Keys {
+		if k.Use == config.UseTrusted {
+			settings++
+		}
+	}
+	return len(p.Skills), settings
+}
+
+// Refused are the settings that no project's file may have.
+func (p *Project) Refused() (out []config.ProjectKey) {
+	for _, k := range p.Keys {
+		if k.Use == config.UseNever {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// LookProject looks at what a workspace holds for agents. Nothing is changed. It returns the codes of workspace.Open.
+func LookProject(c config.Config, root string) (Project, error) {
+	out := Project{Root: root, Apart: c.Apart, State: string(trust.Untrusted)}
+	seen, err := newProjects(c).look(root)
+	if err != nil {
+		return out, err
+	}
+	out.content, out.Unread, out.Damaged = seen.content, seen.content.Err, seen.standing.Err
+	out.State, out.Changes, out.Files, out.Odd, out.SHA256 = string(seen.standing.State), seen.standing.Changes, seen.content.Files, seen.content.Odd, seen.content.Hash()
+	if r := seen.standing.Record; r != nil {
+		out.TrustedAt, out.TrustedBy = r.At, r.By
+	}
+	if data, there := seen.content.Data(trust.ConfigFile); there {
+		own, err := parseProject(root, data, nil)
+		out.Keys, out.Allowing, out.Broken = own.Keys, own.Allowing(), err
+	}
+	set := skill.Load(ofWorkspace(&seen.content))
+	out.Skills, out.Notices = set.Skills, set.Notices
+	return out, nil
+}
+
+// Trust stores a person's decision about exactly what was looked at. It returns the codes of trust.Store.Trust.
+func (p *Project) Trust(c config.Config) error {
+	return trust.NewStore(c.DataDir).Trust(p.Root, &p.content, userName(), time.Now())
+}
+
+// Distrust takes a decision back. It returns CodeNotFound where there is none.
+func Distrust(c config.Config, root string) error { return trust.NewStore(c.DataDir).Revoke(root) }
+
+// TrustList returns all decisions, and how many are damaged.
+func TrustList(c config.Config) (records []TrustRecord, damaged int, err error) {
+	return trust.NewStore(c.DataDir).List()
+}
+
+// Skills are those that an agent has in a workspace now, with what is odd about any.
+func Skills(c config.Config, root string) skill.Set { return newProjects(c).skills(root) }
+
+// The states of a Project.
+const (
+	StateTrusted   = string(trust.Trusted)
+	StateChanged   = string(trust.Outdated)
+	StateElsewhere = string(trust.Elsewhere)
+)
+
+// Workspace finds the workspace of a directory, as workspace.Detect.
+func Workspace(dir, home string, here bool) (root, foundBy string, err error) {
+	return workspace.Detect(dir, home, here)
+}

@@ -1,0 +1,233 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regie-run/regie"
+)
+
+// MaxProject bounds a project's file, in bytes.
+const MaxProject = 256 << 10
+
+// Project is what a workspace's own file settles (spec 13): .regie/regie.yaml, which whoever writes the repository writes. What narrows holds as it
+// stands (decision 19); what instructs the agent holds once a person trusts the file; all else is never taken from it.
+type Project struct {
+	file File
+	// Path is the file, as people find it.
+	Path string
+	// Keys are all that it says, in its order.
+	Keys []ProjectKey
+}
+
+// ProjectKey is a key of a project's file.
+type ProjectKey struct {
+	Key  string   `json:"key"`
+	Line int      `json:"line"`
+	Use  KeyUse   `json:"use"`
+	Text string   `json:"text"` // as YAML
+	Why  KeyPlace `json:"belongs,omitempty"`
+}
+
+// KeyUse says what becomes of a key of a project's file.
+type KeyUse string
+
+// The uses.
+const (
+	UseNarrows KeyUse = "narrows" // it holds as it stands, because it can only forbid, ask and lower
+	UseTrusted KeyUse = "trusted" // it holds once the workspace is trusted
+	UseNever   KeyUse = "never"
+)
+
+// KeyPlace says where a key that a project's file may not set belongs.
+type KeyPlace string
+
+// The places.
+const (
+	BelongsUser   KeyPlace = "user"   // into the user's regie.yaml
+	BelongsAnswer KeyPlace = "answer" // an answer "always", or the user's regie.yaml
+	BelongsLower  KeyPlace = "lower"  // it would widen what is asked about
+)
+
+// narrows are the keys that can only narrow. A key of a map stands for all below it.
+var narrows = []string{
+	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.main.limits",
+	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session", "budget.usd_per_workspace_day", "budget.usd_per_day",
+	"agents.main.budget",
+}
+
+// instructs are the keys that say how the agent works, and reach nothing by themselves.
+var instructs = []string{
+	"agents.main.instructions", "agents.main.language", "agents.main.prompt_degree", "agents.main.dialect", "agents.main.relaunch", "agents.main.answer_check",
+	"agents.main.reasoning_effort", "agents.main.parallel_tool_calls", "workspace",
+}
+
+// branches are the maps of which each key is looked at by itself.
+var branches = []string{"approvals", "budget", "agents", "agents.main"}
+
+// ParseProject reads a project's file, as strictly as the user's: an unknown key, one that stands twice, a bad value is CodeBadRequest with its line or
+// key, because a rule that was misspelt must not be taken for one that holds.
+func ParseProject(path string, data []byte) (Project, error) {
+	p := Project{Path: path}
+	if len(data) > MaxProject {
+		return p, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", path, MaxProject)
+	}
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); errors.Is(err, io.EOF) {
+		return p, nil
+	} else if err != nil {
+		return p, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
+	}
+	if err := literal(path, &doc, 0); err != nil {
+		return p, err
+	}
+	var err error
+	if p.file, err = parseFile(path, data); err != nil {
+		return p, err
+	}
+	if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
+		p.list("", doc.Content[0])
+	}
+	return p, nil
+}
+
+// literal refuses what stands for other text, so that what a person reads is what holds.
+func literal(path string, n *yaml.Node, depth int) error {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" || depth > 20 {
+		return regie.Errorf(regie.CodeBadRequest, "line %d of %s: anchors, aliases and deep nesting are not taken in a project's file", n.Line, path)
+	}
+	for _, child := range n.Content {
+		if err := literal(path, child, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list takes the keys below a key.
+func (p *Project) list(at string, n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, n.Content[i+1]
+		if at != "" {
+			key = at + "." + key
+		}
+		if slices.Contains(branches, key) && value.Kind == yaml.MappingNode {
+			p.list(key, value)
+			continue
+		}
+		s := ProjectKey{Key: key, Line: n.Content[i].Line}
+		s.Use, s.Why = p.use(key)
+		text, err := yaml.Marshal(value)
+		if err != nil {
+			text = []byte(value.Value)
+		}
+		s.Text = strings.TrimRight(string(text), "\n")
+		p.Keys = append(p.Keys, s)
+	}
+}
+
+// use says what becomes of a key.
+func (p *Project) use(key string) (KeyUse, KeyPlace) {
+	a := &p.file.Approvals
+	switch {
+	case key == "approvals.require" && a.Require != "all", key == "approvals.require_validation" && !a.RequireValidation:
+		return UseNever, BelongsLower
+	case key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.narrows):
+		return UseNever, BelongsAnswer
+	case slices.Contains(narrows, key):
+		return UseNarrows, ""
+	case slices.Contains(instructs, key):
+		return UseTrusted, ""
+	default:
+		return UseNever, BelongsUser
+	}
+}
+
+// narrows reports whether a rule forbids or asks.
+func (r Rule) narrows() bool { return r.Decision != "allow" }
+
+// Narrowing are the rules that forbid or ask, each with how people find it.
+func (p *Project) Narrowing() (rules []Rule, where []string) {
+	for i, r := range p.file.Approvals.Rules {
+		if r.narrows() {
+			rules, where = append(rules, r), append(where, RuleAt(p.Path, i))
+		}
+	}
+	return rules, where
+}
+
+// Allowing is how many of its rules would allow something, which no project's file can (decision 19).
+func (p *Project) Allowing() int {
+	rules, _ := p.Narrowing()
+	return len(p.file.Approvals.Rules) - len(rules)
+}
+
+// Require is what it wants asked about by default: all, or empty where it leaves that to the settings.
+func (p *Project) Require() string {
+	if p.file.Approvals.Require == "all" {
+		return "all"
+	}
+	return ""
+}
+
+// RequiresValidation wants every call approved, which no rule lifts.
+func (p *Project) RequiresValidation() bool { return p.file.Approvals.RequireValidation }
+
+// Limits lower those of a session's type.
+func (p *Project) Limits(kind regie.SessionType) regie.Limits {
+	own := p.file.Limits.Chat
+	if kind == regie.SessionAutomation {
+		own = p.file.Limits.Automation
+	}
+	agent := p.file.Agents[mainAgent]
+	size := regie.Limits{ContextTokens: p.file.Budget.ContextTokens, ContextMessages: p.file.Budget.MaxContextMessages}
+	return own.Lower(agent.Limits).Lower(size).Lower(regie.Limits{ContextTokens: agent.Budget.ContextTokens})
+}
+
+// Caps lower those of the settings.
+func (p *Project) Caps() regie.Caps { return p.file.Caps(mainAgent) }
+
+// Instructed is an agent of the settings with what a trusted file says of how it works.
+func (p *Project) Instructed(agent Agent) Agent {
+	own := p.file.Agents[mainAgent]
+	text := func(into *string, said string) {
+		if said != "" {
+			*into = said
+		}
+	}
+	text(&agent.Instructions, joined(agent.Instructions, own.Instructions))
+	text(&agent.Language, own.Language)
+	text(&agent.Dialect, own.Dialect)
+	text(&agent.Relaunch, own.Relaunch)
+	text(&agent.ReasoningEffort, own.ReasoningEffort)
+	if own.PromptDegree != 0 {
+		agent.PromptDegree = own.PromptDegree
+	}
+	agent.AnswerCheck = agent.AnswerCheck || own.AnswerCheck
+	if own.ParallelToolCalls != nil {
+		agent.ParallelToolCalls = own.ParallelToolCalls
+	}
+	return agent
+}
+
+// joined are the instructions of a person with those of a project behind them: neither takes the other's place.
+func joined(user, project string) string {
+	user, project = strings.TrimSpace(user), strings.TrimSpace(project)
+	if user == "" || project == "" {
+		return user + project
+	}
+	return user + "\n\n" + project
+}
+
+// Place is what a trusted file says of the place where agents work.
+func (p *Project) Place(w Workspace) Workspace {
+	if p.file.Workspace.TimeZone != "" {
+		w.TimeZone = p.file.Workspace.TimeZone
+	}
+	return w
+}

@@ -1,0 +1,275 @@
+package skill
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// FileName is the file that makes a directory a skill.
+const FileName = "SKILL.md"
+
+// The bounds of a skill. Those of the fields are the format's, in characters; the others are Regie's, in bytes.
+const (
+	MaxFile        = 256 << 10 // of SKILL.md
+	maxFront       = 16 << 10  // of its front matter
+	maxName        = 64
+	maxDescription = 1024
+	maxOther       = 500 // of compatibility, and of each other text
+	maxMetadata    = 64  // entries
+	maxNodes       = 400 // of the front matter
+	maxDepth       = 4
+	maxBrackets    = 100
+)
+
+// Skill is what a front matter says, with what stands behind it.
+type Skill struct {
+	Name string `json:"name"`
+	// Description says what the skill is for, on one line without hidden characters.
+	Description   string            `json:"description"`
+	License       string            `json:"license,omitempty"`
+	Compatibility string            `json:"compatibility,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+	// AllowedTools is what the skill's author would have allowed. It is for people to read: it grants nothing.
+	AllowedTools []string `json:"allowed_tools,omitempty"`
+	Origin       Origin   `json:"origin"`
+	// Dir is the skill's directory, as people find it.
+	Dir string `json:"dir"`
+	// Files are the other files of its directory, by their paths in it, with their sizes in bytes.
+	Files []File `json:"files,omitempty"`
+	// Body is what SKILL.md says behind its front matter.
+	Body string `json:"-"`
+
+	place *Place
+	below string // of the place
+}
+
+// File is a file of a skill.
+type File struct {
+	Path string `json:"path"`
+	Size int64  `json:"bytes"`
+}
+
+// Parse reads a SKILL.md that lies in a directory of a name. notes are what is odd about it and harmless. The error says in a sentence why it
+// is no skill: CodeNotText, CodeFileTooLarge or CodeBadRequest.
+func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error) {
+	switch {
+	case len(data) > MaxFile:
+		return s, nil, regie.Errorf(regie.CodeFileTooLarge, "SKILL.md has more than %d bytes: put what is for reading into further files", MaxFile)
+	case !utf8.Valid(data):
+		return s, nil, regie.Errorf(regie.CodeNotText, "SKILL.md is not written in UTF-8")
+	case bytes.IndexByte(data, 0) >= 0:
+		return s, nil, regie.Errorf(regie.CodeNotText, "SKILL.md is not text")
+	}
+	front, body, err := split(string(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	if err != nil {
+		return s, nil, err
+	}
+	fields, notes, err := decode(front)
+	if err != nil {
+		return s, nil, err
+	}
+	s.Body = strings.TrimSpace(body)
+	if err := s.fill(fields); err != nil {
+		return Skill{}, nil, err
+	}
+	if s.Name != dir {
+		return Skill{}, nil, bad("the skill is called %q and lies in a directory %q: give both one name", s.Name, plain.Line(dir))
+	}
+	return s, notes, nil
+}
+
+func bad(format string, args ...any) error {
+	return regie.Errorf(regie.CodeBadRequest, format, args...)
+}
+
+// split parts a file at the lines that its front matter stands between.
+func split(text string) (front, body string, err error) {
+	first, rest, _ := strings.Cut(text, "\n")
+	if strings.TrimRight(first, " \t\r") != "---" {
+		return "", "", bad("SKILL.md does not begin with a line --- and a front matter")
+	}
+	at := 0
+	for line := range strings.Lines(rest) {
+		if strings.TrimRight(line, " \t\r\n") == "---" {
+			return rest[:at], rest[at+len(line):], nil
+		}
+		if at += len(line); at > maxFront {
+			return "", "", regie.Errorf(regie.CodeFileTooLarge, "the front matter of SKILL.md has more than %d bytes, or no line --- at its end", maxFront)
+		}
+	}
+	return "", "", bad("the front matter of SKILL.md has no line --- at its end")
+}
+
+// known are the keys of the format.
+var known = map[string]bool{"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true}
+
+// decode reads a front matter into the nodes of its keys. Whatever could make little text mean much (anchors, aliases, tags, depth) is refused
+// before anything is built of it.
+func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence, err error) {
+	if strings.Count(front, "[")+strings.Count(front, "{") > maxBrackets { // a parser takes long over those that lie in each other
+		return nil, nil, bad("the front matter of SKILL.md has more than %d brackets", maxBrackets)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
+		return nil, nil, bad("the front matter of SKILL.md is not YAML (a text with a colon in it stands in quotes): %s", plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
+	}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, nil, bad("the front matter of SKILL.md is not keys with values")
+	}
+	left := maxNodes
+	if err := simple(doc.Content[0], 1, &left); err != nil {
+		return nil, nil, err
+	}
+	fields = map[string]*yaml.Node{}
+	pairs := doc.Content[0].Content
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key := pairs[i].Value
+		switch {
+		case fields[key] != nil:
+			return nil, nil, bad("line %d of SKILL.md: the key %s stands twice", pairs[i].Line+1, plain.Line(key))
+		case !known[key]:
+			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is none of the format, and is not used", fmt.Sprint(pairs[i].Line+1), plain.Line(clip(key, 60))))
+		}
+		fields[key] = pairs[i+1]
+	}
+	return fields, notes, nil
+}
+
+// simple refuses nodes that are more than they look.
+func simple(n *yaml.Node, depth int, left *int) error {
+	switch *left--; {
+	case *left < 0:
+		return bad("the front matter of SKILL.md has more than %d parts", maxNodes)
+	case depth > maxDepth:
+		return bad("line %d of SKILL.md: the front matter is nested deeper than %d levels", n.Line+1, maxDepth)
+	case n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.Tag == "!!merge":
+		return bad("line %d of SKILL.md: anchors, aliases and tags are not taken in a front matter", n.Line+1)
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode {
+			return bad("line %d of SKILL.md: a key is a word", child.Line+1)
+		}
+		if err := simple(child, depth+1, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill takes the fields that the format knows.
+func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
+	text := func(key string, most int, into *string) {
+		if n := fields[key]; n != nil && err == nil {
+			*into, err = line(key, n, most)
+		}
+	}
+	text("name", maxName, &s.Name)
+	text("description", maxDescription, &s.Description)
+	text("license", maxOther, &s.License)
+	text("compatibility", maxOther, &s.Compatibility)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Name == "":
+		return bad("the front matter of SKILL.md has no name")
+	case !ValidName(s.Name):
+		return bad("%q is no name for a skill: use small letters, digits and single hyphens, at most 64, as in pdf-forms", s.Name)
+	case s.Description == "":
+		return bad("the front matter of SKILL.md has no description, by which a model would know what the skill is for")
+	}
+	if n := fields["metadata"]; n != nil {
+		if s.Metadata, err = metadata(n); err != nil {
+			return err
+		}
+	}
+	if n := fields["allowed-tools"]; n != nil {
+		s.AllowedTools, err = words(n)
+	}
+	return err
+}
+
+// line reads a text that people see on one line.
+func line(key string, n *yaml.Node, most int) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return "", bad("line %d of SKILL.md: %s is no text", n.Line+1, plain.Line(clip(key, 60)))
+	}
+	text := strings.Join(strings.Fields(n.Value), " ")
+	if size := utf8.RuneCountInString(text); size > most {
+		return "", bad("line %d of SKILL.md: %s has %d characters, at most %d are allowed", n.Line+1, plain.Line(clip(key, 60)), size, most)
+	}
+	for _, r := range text {
+		if plain.Hidden(r) {
+			return "", bad("line %d of SKILL.md: %s holds the character %s, which acts or cannot be seen", n.Line+1, plain.Line(clip(key, 60)), fmt.Sprintf("U+%04X", r))
+		}
+	}
+	return text, nil
+}
+
+// ValidName reports whether a name is one of the format.
+func ValidName(name string) bool {
+	if name == "" || len(name) > maxName || name[0] == '-' || name[len(name)-1] == '-' || strings.Contains(name, "--") {
+		return false
+	}
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func metadata(n *yaml.Node) (map[string]string, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, bad("line %d of SKILL.md: metadata is keys with values", n.Line+1)
+	}
+	if len(n.Content)/2 > maxMetadata {
+		return nil, bad("line %d of SKILL.md: metadata has more than %d keys", n.Line+1, maxMetadata)
+	}
+	out := map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, err := line("metadata", n.Content[i], maxOther)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[key]; twice {
+			return nil, bad("line %d of SKILL.md: the key %s stands twice", n.Content[i].Line+1, key)
+		}
+		if out[key], err = line("metadata."+key, n.Content[i+1], maxOther); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// words reads a list of words, written as one or as a text.
+func words(n *yaml.Node) ([]string, error) {
+	if n.Kind != yaml.SequenceNode {
+		text, err := line("allowed-tools", n, maxDescription)
+		return strings.Fields(text), err
+	}
+	var out []string
+	for _, child := range n.Content {
+		word, err := line("allowed-tools", child, maxOther)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, word)
+	}
+	return out, nil
+}
+
+// clip returns at most n bytes of s as whole characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
