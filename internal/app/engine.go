@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
@@ -149,7 +150,10 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout})
+	commands, err := shell.Tools(shell.Config{
+		Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout,
+		Snapshots: snapshot.New(filepath.Join(o.Config.DataDir, "snapshots"), o.Config.DataDir, snapshot.DefaultBounds()),
+	})
 	if err != nil {
 		return err
 	}

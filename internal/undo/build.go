@@ -48,9 +48,9 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable { // a sub-agent's calls stand for themselves
 			continue
 		}
-		if done {
-			if made, err := b.changesOf(ctx, c); err == nil {
-				out = append(out, made...)
+		if done || len(c.Changed) > 0 { // of what nobody knows whether it happened nothing is taken back, unless it was looked at afterwards
+			made, err := b.changesOf(ctx, c)
+			if out = append(out, made...); err == nil && done {
 				continue
 			}
 		}
@@ -71,7 +71,7 @@ func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileCha
 	if undoer == nil {
 		return nil, errNotFiles
 	}
-	return undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID, Workspace: b.source.Workspace, Intent: c.Intent})
+	return undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID, Workspace: b.source.Workspace, Intent: c.Intent, Changed: c.Changed})
 }
 
 func brief(c *regie.Call) string {
@@ -203,6 +203,12 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 	if err != nil {
 		now.state = regie.FileState{}
 	}
+	if content.Link && !m.before.IsLink() && !m.after.IsLink() { // somebody has put it there: why it is not written through is said
+		_, now.err = root.LoadAny(m.path, maxLooked)
+	}
+	if !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
+		content, now = workspace.Content{}, found{}
+	}
 	switch code := regie.CodeOf(err); { // names that are taken now, and will be free by then
 	case code == regie.CodeNotAFile && b.frees(root, m), code == regie.CodeNotADirectory && b.blocker(m.path) != "":
 		now.err = nil
@@ -215,7 +221,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 			m.before.Hash, m.before.Size = regie.HashOf(then), int64(len(then))
 			lost = b.adopt(ctx, then)
 		}
-	case m.before.Exists() && now.state.Hash != m.before.Hash:
+	case m.before.Exists() && !now.state.Same(m.before):
 		then, lost = b.content(ctx, m)
 	}
 	if regie.CodeOf(lost) == regie.CodeEngineGone || ctx.Err() != nil {
@@ -243,7 +249,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 
 // look reads a file as an undo sees it.
 func look(root *workspace.Root, name string) (workspace.Content, error) {
-	return root.LoadAny(name, maxLooked)
+	return root.LoadEntry(name, maxLooked)
 }
 
 // frees reports whether a directory that stands where a file was deleted is one that the target made, with nothing in it but what goes too.
@@ -414,7 +420,11 @@ func stateOf(c workspace.Content) regie.FileState {
 	if !c.Exists {
 		return regie.FileState{}
 	}
-	return regie.FileState{Hash: regie.HashOf(c.Data), Size: int64(len(c.Data)), Perm: c.Perm}
+	out := regie.FileState{Hash: regie.HashOf(c.Data), Size: c.Size, Perm: c.Perm}
+	if !c.Link {
+		out.Perm = regie.PermOf(c.Perm)
+	}
+	return out
 }
 
 // blocker is the file on the way to a path that goes with the undo; "" where there is none.
@@ -425,6 +435,16 @@ func (b *builder) blocker(name string) string {
 		}
 	}
 	return ""
+}
+
+// linked reports whether a link that goes with the undo stands on the way to a path.
+func (b *builder) linked(root *workspace.Root, name string) bool {
+	blocker := b.blocker(name)
+	if blocker == "" {
+		return false
+	}
+	found, err := look(root, blocker)
+	return err == nil && found.Link && found.Path == blocker
 }
 
 // makes are the directories that have to be made for files that come back.
