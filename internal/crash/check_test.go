@@ -112,6 +112,9 @@ func (h *harness) files(seed uint64) invariant.Files {
 		if target, err := os.Readlink(path); err == nil {
 			return regie.LinkState(target).Hash, nil
 		}
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			return regie.Hash{}, nil
+		}
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return regie.Hash{}, nil

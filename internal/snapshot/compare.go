@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,19 +29,30 @@ func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 &&
 
 const maxUncovered = 10 // names of what is not covered
 
-// Compare says what has changed in a workspace since the snapshot of that name was taken for a call. keep makes a content a blob of the store; it
-// is called for the content from before of each file that was changed or deleted, by several goroutines. The snapshot stays, so that a call whose
-// result could not be stored can be compared again.
+// Comparison says what is compared.
+type Comparison struct {
+	Call regie.ID
+	Tree regie.Hash // of the snapshot that was taken for the call
+	// Others are what is known to have been done by others meanwhile, in their order.
+	Others []regie.FileChange
+	// Keep makes a content a blob of the store. It is called for the content from before of each file that was changed or deleted, by several
+	// goroutines; nil keeps none.
+	Keep func(context.Context, []byte) (regie.Hash, error)
+}
+
+// Compare says what has changed in a workspace since a snapshot was taken for a call. The snapshot stays, so that a call whose result could not be
+// stored can be compared again.
 //
-// Whatever changes files between Take and Compare counts as the call's: nothing tells who wrote.
-func (s *Store) Compare(ctx context.Context, at regie.Workspace, call regie.ID, name regie.Hash, keep func(context.Context, []byte) (regie.Hash, error)) (Changes, error) {
+// Whatever changes files between Take and Compare counts as the call's, but for what others are known to have done: nothing tells who wrote.
+// Where somebody else and then the call changed a file, both are the call's.
+func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) (Changes, error) {
 	p, err := s.at(at.ID)
 	if err != nil {
 		return Changes{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, err := p.tree(name)
+	before, err := p.tree(in.Tree)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -52,11 +64,12 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, call regie.ID, 
 	if said.Special > 0 {
 		c.special(before, said.SpecialNames)
 	}
-	if err := p.save(ctx, &c, keep); err != nil {
+	c.without(in.Others)
+	if err := p.save(ctx, &c, in.Keep); err != nil {
 		return Changes{}, err
 	}
-	if !slices.Contains(p.tracked, call) {
-		p.tracked = append(p.tracked, call)
+	if !slices.Contains(p.tracked, in.Call) {
+		p.tracked = append(p.tracked, in.Call)
 	}
 	return c.Changes, nil
 }
@@ -65,6 +78,7 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, call regie.ID, 
 type change struct {
 	regie.FileChange
 	target string // of a link that was there before
+	theirs bool   // others have done it
 }
 
 // compared are the differences of two trees.
@@ -92,10 +106,10 @@ func (c *compared) special(before *tree, names []string) {
 // blind are places that could not be looked at the second time: of what lies there nothing is known.
 func compare(before, now *tree, blind []string) compared {
 	c := compared{Changes: Changes{Git: before.git != now.git}}
-	was := make(map[string]*node, len(before.nodes))
-	for i := range before.nodes {
-		was[before.nodes[i].Path] = &before.nodes[i]
+	if before == now {
+		return c
 	}
+	was := maps.Clone(before.byPath())
 	var made []string
 	for i := range now.nodes {
 		n := &now.nodes[i]
@@ -128,6 +142,34 @@ func compare(before, now *tree, blind []string) compared {
 	slices.SortFunc(c.all, func(a, b change) int { return cmp.Compare(a.Path, b.Path) })
 	c.note(made)
 	return c
+}
+
+// without takes out what others did: a change that ends where one of theirs ends was made before that one, or not at all.
+func (c *compared) without(others []regie.FileChange) {
+	last := map[string][]regie.FileChange{}
+	for i := range others {
+		last[others[i].Path] = append(last[others[i].Path], others[i])
+	}
+	made := c.made()
+	for i := range c.all {
+		f := &c.all[i]
+		theirs := last[f.Path]
+		for k := len(theirs) - 1; k >= 0 && theirs[k].After.Same(f.After); k-- {
+			f.After = theirs[k].Before
+			f.theirs = f.After.Same(f.Before)
+		}
+	}
+	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
+	c.note(made)
+}
+
+// made are the directories that were made.
+func (c *compared) made() (out []string) {
+	for i := range c.all {
+		out = append(out, c.all[i].Made...)
+		c.all[i].Made = nil
+	}
+	return out
 }
 
 // note gives the directories that were made to the first file that lies in one of them; those in which nothing lies are not covered.
@@ -205,14 +247,9 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 		}
 		taken[f.Path] = true
 	}
-	made := []string(nil)
-	for i := range c.all {
-		made = append(made, c.all[i].Made...)
-	}
+	made := c.made()
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return !taken[f.Path] })
-	if len(c.all) > 0 {
-		c.all[0].Made = made
-	}
+	c.note(made)
 	if err := p.blobs(ctx, c.all, keep); err != nil {
 		return err
 	}

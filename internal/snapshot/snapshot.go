@@ -195,11 +195,9 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 		return nil, said, err
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	t := &taking{place: p, said: &said, known: map[string]*node{}, until: time.Now().Add(p.bounds.Time), read: map[string]node{}}
-	if p.latest != nil {
-		for i := range p.latest.nodes {
-			t.known[p.latest.nodes[i].Path] = &p.latest.nodes[i]
-		}
+	t := &taking{place: p, said: &said, until: time.Now().Add(p.bounds.Time), read: map[string]node{}}
+	if t.known = map[string]*node{}; p.latest != nil {
+		t.known = p.latest.byPath()
 	}
 	how := workspace.Surveying{File: t.file, Skip: p.skipped(dir)}
 	if before != nil {
@@ -223,6 +221,10 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 		} else if n := t.known[e.Path]; n != nil && e.Mode.IsRegular() && n.Stamp == e.Stamp {
 			now.nodes[i].Hash, now.nodes[i].Read = n.Hash, n.Read
 		}
+	}
+	if p.latest != nil && len(t.read) == 0 && now.equal(p.latest) {
+		said.Tree = p.name
+		return p.latest, said, nil
 	}
 	said.Tree, err = p.keep(now)
 	return now, said, err

@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -26,6 +28,25 @@ type tree struct {
 	nodes []node
 	rules map[string]workspace.Rules
 	git   workspace.Stamp // of what changes with each commit
+	paths map[string]*node
+}
+
+// byPath finds the nodes by their paths.
+func (t *tree) byPath() map[string]*node {
+	if t.paths == nil {
+		t.paths = make(map[string]*node, len(t.nodes))
+		for i := range t.nodes {
+			t.paths[t.nodes[i].Path] = &t.nodes[i]
+		}
+	}
+	return t.paths
+}
+
+// equal reports whether two trees are the same in every respect.
+func (t *tree) equal(other *tree) bool {
+	return t.git == other.git && slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
+		return bytes.Equal(a.Exclude, b.Exclude) && slices.EqualFunc(a.Files[:], b.Files[:], bytes.Equal)
+	})
 }
 
 // magic begins each tree's file, and names its form.

@@ -30,6 +30,9 @@ type Invocation struct {
 	// Earlier gives the calls of the same toolkit that the session has made and that were run, the newest first, until visit returns false:
 	// from the store, so that a tool knows after a crash what the model has seen. Nil means that nothing is known.
 	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
+	// Beside gives what other calls and undos are known to have made of the workspace's files since a moment before this call started, in their
+	// order, so that Track does not take it for this call's. Nil means that nothing is known.
+	Beside func(ctx context.Context) ([]regie.FileChange, error)
 	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
 	Unattended bool
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.

@@ -37,7 +37,14 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 		return tool.Tracked{}, nil
 	}
 	fault.Point(fault.TrackBefore)
-	changes, err := k.snapshots.Compare(ctx, inv.Workspace, inv.CallID, intended.Tree, inv.Keep)
+	var others []regie.FileChange
+	if inv.Beside != nil {
+		var err error
+		if others, err = inv.Beside(ctx); err != nil {
+			return tool.Tracked{}, err
+		}
+	}
+	changes, err := k.snapshots.Compare(ctx, inv.Workspace, snapshot.Comparison{Call: inv.CallID, Tree: intended.Tree, Others: others, Keep: inv.Keep})
 	if err != nil {
 		return tool.Tracked{}, err
 	}
