@@ -144,7 +144,8 @@ func compare(before, now *tree, blind []string) compared {
 	return c
 }
 
-// without takes out what others did: a change that ends where one of theirs ends was made before that one, or not at all.
+// without takes out what others did: a change that ends where one of theirs ends was made before that one, or not at all. Of permissions
+// others say nothing.
 func (c *compared) without(others []regie.FileChange) {
 	last := map[string][]regie.FileChange{}
 	for i := range others {
@@ -154,7 +155,10 @@ func (c *compared) without(others []regie.FileChange) {
 	for i := range c.all {
 		f := &c.all[i]
 		theirs := last[f.Path]
-		for k := len(theirs) - 1; k >= 0 && theirs[k].After.Same(f.After); k-- {
+		if f.Before.Same(f.After) {
+			continue
+		}
+		for k := len(theirs) - 1; k >= 0 && theirs[k].After.Same(f.After) && !f.theirs; k-- {
 			f.After = theirs[k].Before
 			f.theirs = f.After.Same(f.Before)
 		}

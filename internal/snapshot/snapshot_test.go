@@ -312,12 +312,17 @@ func TestOthers(t *testing.T) {
 		{"ours, then theirs", []string{"b", "c"}, []regie.FileChange{{Path: "f", Before: state("b"), After: state("c")}}, "M f", "b"},
 		{"theirs, then ours", []string{"b", "c"}, []regie.FileChange{{Path: "f", Before: state("a"), After: state("b")}}, "M f", "c"},
 		{"theirs was before", []string{"b"}, []regie.FileChange{{Path: "f", Before: state("x"), After: state("a")}}, "M f", "b"},
+		{"theirs was before, ours its permissions", []string{"chmod"}, []regie.FileChange{{Path: "f", After: state("a")}}, "P f", "a"},
 		{"another file", []string{"b"}, []regie.FileChange{{Path: "g", Before: state("a"), After: state("b")}}, "M f", "b"},
 	} {
 		d := newDesk(t, DefaultBounds())
 		d.put("f", "a")
 		c := d.during(func() {
 			for _, content := range row.steps {
+				if content == "chmod" {
+					d.do(os.Chmod(d.path("f"), 0o700))
+					continue
+				}
 				d.put("f", content)
 			}
 		}, row.others...)
