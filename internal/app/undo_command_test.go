@@ -101,3 +101,66 @@ func TestUndoCommand(t *testing.T) {
 	u.undo(dispatch.UndoRequest{Target: again.ID})
 	u.same("undone again", before)
 }
+
+// TestUndoSeries: several runs of a session are planned on one another and undone together, back to a message, commands and files alike; and they
+// come again in the other order.
+func TestUndoSeries(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t,
+		says("", over("a", "f", "1\n"), over("b", "dir/g", "1\n")), says("ok"),
+		says("", runs("c", "echo 2 >> f; rm -r dir; ln -s / dir; chmod 600 kept", 20)), says("ok"),
+		says("", over("d", "f", "3\n"), runs("e", "mv f h; rm dir; echo k > kept", 20)), says("ok")), map[string]string{"kept": "k0\n"})
+	session := regie.NewID()
+	states := []map[string]string{u.entries()}
+	var rounds []dispatch.Run
+	for _, text := range []string{"one", "two", "three"} {
+		rounds = append(rounds, u.say(session, text))
+		states = append(states, u.entries())
+	}
+	view, err := u.conn.Get(t.Context(), rounds[1].RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, back := range []struct {
+		to   string
+		want int
+	}{{rounds[0].RoundID.String(), 3}, {rounds[1].RoundID.String(), 2}, {view.Trigger.ID.String(), 2}, {"", 3}} {
+		var plans []regie.UndoPlan
+		in := dispatch.UndoRequest{SessionID: session, Back: back.to}
+		for {
+			plan, err := u.conn.PlanUndo(t.Context(), in)
+			if regie.CodeOf(err) == regie.CodeNotFound {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(plan.Conflicts(false)) > 0 || plan.RoundID != rounds[2-len(plans)].RoundID {
+				t.Fatalf("back to %s: %+v", back.to, plan)
+			}
+			plans, in.Over = append(plans, plan), append(in.Over, plan.RoundID)
+		}
+		if len(plans) != back.want {
+			t.Fatalf("back to %s: %d runs, want %d", back.to, len(plans), back.want)
+		}
+		u.same("planned", states[3])
+		var done []regie.ID
+		for i := range plans {
+			did := u.undo(dispatch.UndoRequest{Target: plans[i].RoundID, Plan: plans[i].Plan}) // exactly what was planned on top of the others
+			done = append(done, did.ID)
+		}
+		u.same("undone back to "+back.to, states[3-back.want])
+		var over []regie.ID
+		for i := len(done) - 1; i >= 0; i-- {
+			plan := u.plan(dispatch.UndoRequest{Target: done[i], Over: over})
+			if len(plan.Conflicts(false)) > 0 {
+				t.Fatalf("redo: %+v", plan.Previews)
+			}
+			over = append(over, done[i])
+		}
+		for i := len(done) - 1; i >= 0; i-- {
+			u.undo(dispatch.UndoRequest{Target: done[i]})
+		}
+		u.same("redone", states[3])
+	}
+}

@@ -29,6 +29,9 @@ type builder struct {
 	target regie.ID // the undo that is to be undone; zero: the round
 	show   bool     // with diffs
 
+	over *overlay        // what earlier undos of a series are assumed to have done
+	root *workspace.Root // while a plan is made
+
 	shown int // bytes of diffs so far
 	later *store.Later
 	goes  map[string]bool // files and directories that were not there before
@@ -161,6 +164,7 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 		return p, regie.Errorf(regie.CodeOf(err), "the workspace is not where it was: %v", err)
 	}
 	defer root.Close()
+	b.root = root
 	b.goes, b.made = map[string]bool{}, made
 	for _, m := range files {
 		b.goes[m.path] = !m.before.Exists()
@@ -176,7 +180,7 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 	if p.Makes, err = b.makes(root, p.Files); err != nil {
 		return p, err
 	}
-	p.Removes = there(root, made)
+	p.Removes = b.there(root, made)
 	p.Plan, err = fingerprint(&p)
 	return p, err
 }
@@ -198,7 +202,10 @@ func (b *builder) nothing(was bool, undone map[string]regie.ID, chat regie.ID) e
 
 // file adds what becomes of one file.
 func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *regie.UndoPlan) error {
-	content, err := look(root, m.path)
+	content, known, err := b.assumed(ctx, m.path)
+	if !known {
+		content, err = look(root, m.path)
+	}
 	now := found{state: stateOf(content), really: content.Path, err: err}
 	if err != nil {
 		now.state = regie.FileState{}
@@ -206,7 +213,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 	if content.Link && !m.before.IsLink() && !m.after.IsLink() { // somebody has put it there: why it is not written through is said
 		_, now.err = root.LoadAny(m.path, maxLooked)
 	}
-	if !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
+	if !known && !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
 		content, now = workspace.Content{}, found{}
 	}
 	switch code := regie.CodeOf(err); { // names that are taken now, and will be free by then
@@ -462,6 +469,9 @@ func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string,
 			continue
 		}
 		missing, err := root.Missing(f.Path)
+		if b.over != nil {
+			missing = slices.DeleteFunc(missing, func(dir string) bool { return b.over.dirs[dir] })
+		}
 		if err != nil && regie.CodeOf(err) != regie.CodeNotADirectory { // that is a conflict already
 			return nil, err
 		}
@@ -472,9 +482,13 @@ func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string,
 }
 
 // there are those of some directories that are there.
-func there(root *workspace.Root, dirs []string) []string {
+func (b *builder) there(root *workspace.Root, dirs []string) []string {
 	var out []string
 	for _, name := range dirs {
+		if b.over != nil && b.over.dirs[name] {
+			out = append(out, name)
+			continue
+		}
 		dir, err := root.OpenDir(name)
 		if err == nil && dir.Path == name {
 			out = append(out, name)
