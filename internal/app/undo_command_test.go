@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,4 +165,92 @@ func TestUndoSeries(t *testing.T) {
 		}
 		u.same("redone", states[3])
 	}
+}
+
+// TestUndoUnknownCommand: what a command did until its time was over, or what another one that may have done more did, goes back, and it is listed.
+func TestUndoUnknownCommand(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > made; rm kept; sleep 60", 1)), says("ok")), map[string]string{"kept": "k\n"})
+	before := u.entries()
+	run := u.say(regie.NewID(), "do it")
+	view, err := u.conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := view.Exchanges[0].Calls[0]; c.State != regie.CallUnknown || !strings.Contains(c.Error.Message, "changed 2 files: D kept, A made") {
+		t.Fatalf("got %s %+v", c.State, c.Error)
+	}
+	done := u.undo(dispatch.UndoRequest{SessionID: run.SessionID})
+	if len(done.Effects) != 1 || done.Effects[0].State != regie.CallUnknown {
+		t.Errorf("effects: %+v", done.Effects)
+	}
+	u.same("undone", before)
+}
+
+// TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said, and is kept then.
+func TestUndoCommandConflicts(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > f; ln -s f l; rm gone; chmod 755 mode", 20)), says("ok")), map[string]string{
+		"f": "old\n", "gone": "g\n", "mode": "m\n",
+	})
+	before := u.entries()
+	run := u.say(regie.NewID(), "do it")
+	u.put("f", "mine\n")
+	u.put("gone", "mine\n")
+	u.put("mode", "mine\n")
+	if err := errors.Join(os.Remove(filepath.Join(u.root, "l")), os.Symlink("elsewhere", filepath.Join(u.root, "l"))); err != nil {
+		t.Fatal(err)
+	}
+	mine := u.entries()
+	_, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: run.SessionID})
+	if regie.CodeOf(err) != regie.CodeUndoConflict || !strings.Contains(err.Error(), "f (") || !strings.Contains(err.Error(), "gone (") || !strings.Contains(err.Error(), "l (") {
+		t.Errorf("got %v", err)
+	}
+	u.same("refused", mine)
+	done := u.undo(dispatch.UndoRequest{SessionID: run.SessionID, Force: true})
+	before["mode"] = strings.Replace(before["mode"], "m\n", "mine\n", 1) // its permissions alone were changed
+	u.same("forced", before)
+	u.undo(dispatch.UndoRequest{Target: done.ID})
+	u.same("taken back", mine)
+}
+
+// TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's, not the command's.
+func TestUndoCommandsBeside(t *testing.T) {
+	needsSandbox(t)
+	var m *model
+	m = newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		step := says("", runs("a", "echo one > mine; while [ ! -e theirs ]; do sleep 0.02; done", 20))
+		if strings.Contains(m.last(), "the-other-session") {
+			step = says("", over("b", "theirs", "two\n"))
+		}
+		step(w, r)
+	}, says("ok"))
+	u := newUndoing(t, m, nil)
+	first := u.request(everything)
+	first.SessionID, first.Text = regie.NewID(), "first"
+	one, err := u.conn.Submit(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // the command runs
+		if _, err := os.Stat(filepath.Join(u.root, "mine")); err == nil {
+			break
+		}
+		if view, err := u.conn.Get(t.Context(), one.RoundID); err != nil || view.Round.State == regie.RoundEnded {
+			t.Fatalf("the command does not run: %v", err)
+		}
+	}
+	two := u.say(regie.NewID(), "the-other-session")
+	u.await(u.conn, one)
+	view, err := u.conn.Get(t.Context(), one.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view.Exchanges[0].Calls[0].Result; !strings.Contains(got, "changed 1 file: A mine\n") {
+		t.Errorf("the command's: %q", got)
+	}
+	u.undo(dispatch.UndoRequest{Target: one.RoundID})
+	u.holds("undone", map[string]string{"theirs": "two\n"})
+	u.undo(dispatch.UndoRequest{Target: two.RoundID})
+	u.holds("both undone", map[string]string{})
 }

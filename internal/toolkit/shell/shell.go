@@ -243,6 +243,9 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 		},
 	})
 	show.end()
+	if end := slices.Concat(said.Head(), said.Tail()); inv.Output != nil && len(end) > 0 && end[len(end)-1] != '\n' {
+		inv.Output("\n") // what comes next is not the command's
+	}
 	switch {
 	case err != nil && regie.CodeOf(err) != regie.CodeToolError:
 		return tool.Result{}, tool.NotDone{Err: err}

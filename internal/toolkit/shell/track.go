@@ -52,6 +52,9 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	if out.Changed, err = json.Marshal(changes); err != nil {
 		return tool.Tracked{}, err
 	}
+	if inv.Output != nil && out.Told != "" {
+		inv.Output(out.Told)
+	}
 	fault.Point(fault.TrackAfter)
 	return out, nil
 }
