@@ -150,10 +150,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	commands, err := shell.Tools(shell.Config{
-		Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout,
-		Snapshots: snapshot.New(filepath.Join(o.Config.DataDir, "snapshots"), o.Config.DataDir, snapshot.DefaultBounds()),
-	})
+	e.snapshots = snapshot.New(filepath.Join(o.Config.DataDir, "snapshots"), o.Config.DataDir, snapshot.DefaultBounds())
+	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: e.snapshots})
 	if err != nil {
 		return err
 	}

@@ -68,9 +68,7 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) 
 	if err := p.save(ctx, &c, in.Keep); err != nil {
 		return Changes{}, err
 	}
-	if !slices.Contains(p.tracked, in.Call) {
-		p.tracked = append(p.tracked, in.Call)
-	}
+	p.done(in.Call)
 	return c.Changes, nil
 }
 

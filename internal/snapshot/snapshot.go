@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -56,7 +56,7 @@ type place struct {
 	objects *objects
 	latest  *tree
 	name    regie.Hash // of the latest tree
-	tracked []regie.ID // calls of which was found out what they did, the latest last
+	tracked []string   // the files of calls of which was found out what they did, the latest last
 	trees   int        // files of trees
 	sweepAt int64      // bytes of contents at which they are looked through
 }
@@ -166,7 +166,14 @@ func (s *Store) at(id regie.ID) (*place, error) {
 	}
 	trees, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // it was just made
 	p.trees, p.sweepAt = len(trees), spare
+	calls, _ := os.ReadDir(filepath.Join(p.dir, "calls")) // it too
+	for _, call := range calls {                          // ids are in the order of time
+		if strings.HasSuffix(call.Name(), doneMark) {
+			p.tracked = append(p.tracked, call.Name())
+		}
+	}
 	s.places[id] = p
+	s.evict(id)
 	return p, nil
 }
 
@@ -310,121 +317,6 @@ func (t *taking) file(e *workspace.Entry, open func() (*os.File, error)) error {
 func (t *taking) left(e *workspace.Entry) {
 	t.said.Files--
 	t.said.Bytes -= e.Size
-}
-
-// keep stores a tree, unless it is the latest one.
-func (p *place) keep(now *tree) (regie.Hash, error) {
-	data := now.encode()
-	name := regie.HashOf(data)
-	if name == p.name {
-		return name, nil
-	}
-	if err := p.write(filepath.Join("trees", name.String()), data); err != nil {
-		return name, err
-	}
-	if err := p.write("latest", []byte(name.String())); err != nil {
-		return name, err
-	}
-	p.latest, p.name = now, name
-	p.trees++
-	return name, nil
-}
-
-// write stores a small file so that it is there whole, or not at all.
-func (p *place) write(name string, data []byte) error {
-	to := filepath.Join(p.dir, name)
-	temp, err := os.CreateTemp(p.dir, "new-")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closing := temp.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncName(filepath.Dir(to))
-}
-
-// manyTracked is how many calls keep their tree when it is found out what they did: their results may not be stored yet.
-const manyTracked = 16
-
-// forget lets go of what no call needs any more: trees of calls whose results are stored, and contents that no tree names.
-func (p *place) forget() {
-	if len(p.tracked) > manyTracked {
-		old := p.tracked[:len(p.tracked)-manyTracked]
-		for _, call := range old {
-			_ = os.Remove(filepath.Join(p.dir, "calls", call.String())) // else it is there for a while longer
-		}
-		p.tracked = slices.Clone(p.tracked[len(old):])
-	}
-	if p.trees <= manyTrees && p.objects.bytes <= p.sweepAt {
-		return
-	}
-	names, live := p.live()
-	var bytes int64
-	for h := range live {
-		bytes += p.objects.have[h]
-	}
-	if p.sweepAt = 2*bytes + spare; p.objects.bytes > p.sweepAt {
-		p.objects.sweep(live)
-	}
-	files, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // one that cannot be read is swept another time
-	p.trees = len(names)
-	for _, f := range files {
-		if !names[f.Name()] {
-			_ = os.Remove(filepath.Join(p.dir, "trees", f.Name())) // else it is there for a while longer
-		}
-	}
-}
-
-// manyTrees is how many files of trees lie there before those that nothing needs are removed.
-const manyTrees = 2 * manyTracked
-
-// spare is how many bytes of contents may lie there that no tree names.
-const spare = 64 << 20
-
-// abandoned is how long a call's tree is kept of which nobody has asked what it did.
-const abandoned = 30 * 24 * time.Hour
-
-// live are the trees that are needed, by their names, and the contents that they name.
-func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
-	names, contents = map[string]bool{}, map[regie.Hash]bool{}
-	note := func(t *tree) {
-		for i := range t.nodes {
-			contents[t.nodes[i].Hash] = true
-		}
-	}
-	if p.latest != nil {
-		names[p.name.String()] = true
-		note(p.latest)
-	}
-	calls, _ := os.ReadDir(filepath.Join(p.dir, "calls"))
-	for _, call := range calls {
-		path := filepath.Join(p.dir, "calls", call.Name())
-		info, err := call.Info()
-		if err == nil && time.Since(info.ModTime()) > abandoned {
-			_ = os.Remove(path) // else it is there for a while longer
-			continue
-		}
-		var name regie.Hash
-		data, err := os.ReadFile(path)
-		if err != nil || name.UnmarshalText(data) != nil || names[name.String()] {
-			continue
-		}
-		names[name.String()] = true
-		if t, err := p.tree(name); err == nil {
-			note(t)
-		}
-	}
-	return names, contents
 }
 
 // explain gives an error of the operating system a code and a sentence.

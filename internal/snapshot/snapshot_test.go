@@ -378,3 +378,49 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestForgets: what is kept of a workspace goes with it, or when others need the room, but not while a call of it is open.
+func TestForgets(t *testing.T) {
+	bounds := DefaultBounds()
+	bounds.Kept = 1500
+	d := newDesk(t, bounds)
+	var places []regie.Workspace
+	open := regie.NewID()
+	for i := range 4 {
+		d.put("f", strings.Repeat(fmt.Sprint(i), 500))
+		d.at.ID = regie.NewID()
+		places = append(places, d.at)
+		d.store = New(d.dir, "", bounds)
+		call := regie.NewID()
+		if i == 0 {
+			call = open
+		}
+		d.take(call)
+		if i > 0 {
+			d.store.Drop(d.at, call)
+		}
+		at := time.Now().Add(time.Duration(i-10) * time.Hour)
+		d.do(filepath.WalkDir(filepath.Join(d.dir, d.at.ID.String()), func(path string, _ fs.DirEntry, err error) error {
+			d.do(err)
+			return os.Chtimes(path, at, at)
+		}))
+	}
+	var there []bool
+	for _, place := range places {
+		_, err := os.Stat(filepath.Join(d.dir, place.ID.String()))
+		there = append(there, err == nil)
+	}
+	if want := []bool{true, false, true, true}; !slices.Equal(there, want) { // the second made room when the fourth came
+		t.Errorf("there are %v, want %v", there, want)
+	}
+	if bytes, n := Usage(d.dir); n != 3 || bytes < 1500 {
+		t.Errorf("%d bytes of %d workspaces", bytes, n)
+	}
+	d.do(d.store.Forget(d.at.ID))
+	if _, n := Usage(d.dir); n != 2 {
+		t.Errorf("%d workspaces are left", n)
+	}
+	if said := d.take(regie.NewID()); said.Read != 1 {
+		t.Errorf("forgotten, %d were read", said.Read)
+	}
+}

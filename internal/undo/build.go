@@ -444,16 +444,6 @@ func (b *builder) blocker(name string) string {
 	return ""
 }
 
-// linked reports whether a link that goes with the undo stands on the way to a path.
-func (b *builder) linked(root *workspace.Root, name string) bool {
-	blocker := b.blocker(name)
-	if blocker == "" {
-		return false
-	}
-	found, err := look(root, blocker)
-	return err == nil && found.Link && found.Path == blocker
-}
-
 // makes are the directories that have to be made for files that come back.
 func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string, error) {
 	var out []string

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -70,3 +71,31 @@ func (b *builder) assumed(ctx context.Context, name string) (content workspace.C
 
 // skips reports whether a run is among those that are assumed to be undone.
 func (r *Request) skips(round regie.ID) bool { return slices.Contains(r.Over, round) }
+
+// maxBack is how many runs of a session are looked at for those since a message.
+const maxBack = 1000
+
+// back is the message or the run that a person names.
+func (u *Undoer) back(ctx context.Context, name string) (regie.ID, error) {
+	if id, err := regie.ParseID(name); err == nil {
+		return id, nil
+	}
+	found, err := u.Store.UndoCandidates(ctx, store.UndoFilter{Short: name})
+	switch {
+	case err != nil:
+		return regie.ID{}, err
+	case len(found) != 1:
+		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "%s is not the id of one run: name a run, or a message by its whole id", name)
+	}
+	return found[0].RoundID, nil
+}
+
+// linked reports whether a link that goes with the undo stands on the way to a path.
+func (b *builder) linked(root *workspace.Root, name string) bool {
+	blocker := b.blocker(name)
+	if blocker == "" {
+		return false
+	}
+	found, err := look(root, blocker)
+	return err == nil && found.Link && found.Path == blocker
+}

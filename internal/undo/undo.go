@@ -288,24 +288,6 @@ func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource,
 	return source, target, regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")
 }
 
-// maxBack is how many runs of a session are looked at for those since a message.
-const maxBack = 1000
-
-// back is the message or the run that a person names.
-func (u *Undoer) back(ctx context.Context, name string) (regie.ID, error) {
-	if id, err := regie.ParseID(name); err == nil {
-		return id, nil
-	}
-	found, err := u.Store.UndoCandidates(ctx, store.UndoFilter{Short: name})
-	switch {
-	case err != nil:
-		return regie.ID{}, err
-	case len(found) != 1:
-		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "%s is not the id of one run: name a run, or a message by its whole id", name)
-	}
-	return found[0].RoundID, nil
-}
-
 func nameOf(in Request) string {
 	if in.Short != "" {
 		return in.Short

@@ -58,6 +58,8 @@ var refusals = map[string]refusal{
 	"effect without an intent":         {"UPDATE calls SET state = 'SUCCEEDED', settled_at = 1, result = '' WHERE kind = 'action' AND state = 'PROPOSED'", "exactly one result"},
 	"unknown query":                    {"UPDATE calls SET state = 'UNKNOWN', settled_at = 1, started_at = 1, result = '' WHERE kind = 'query' AND state = 'PROPOSED'", "CHECK"},
 	"arguments changed":                {"UPDATE calls SET arguments = '{}'", "never changes"},
+	"changes after the result":         {"UPDATE calls SET changed = '{}' WHERE settled_at IS NOT NULL AND kind = 'action' AND started_at IS NOT NULL", "with its result, once"},
+	"changes before the result":        {"UPDATE calls SET changed = '{}' WHERE settled_at IS NULL", "with its result, once"},
 	"query of class once":              {"INSERT INTO calls SELECT randomblob(16), session, round_id, exchange, 9, randomblob(16), origin, tool, NULL, 'query', 'once', signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, recovered, duration_us, proposed_at, started_at, settled_at, NULL, NULL, NULL, NULL, NULL, NULL FROM calls WHERE state = 'PROPOSED'", "CHECK"},
 	"message of two variants' senders": {"UPDATE messages SET sender = 'SYSTEM'", "never changes"},
 	"audit message in the prompt":      {"INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id) SELECT randomblob(16), session, 99, 'SYSTEM', 'system', 'NETWORK_ERROR', 'component', 'x' FROM messages LIMIT 1", "CHECK"},
