@@ -39,8 +39,8 @@ func (c *command) undoCommand() *cobra.Command {
 			switch {
 			case len(args) > 0 && f.session != "":
 				return regie.Errorf(codeUsage, "--session and an ID exclude each other")
-			case len(args) > 0 && (f.runs != 0 || f.to != ""), f.to != "" && (f.runs != 0 || f.session != ""):
-				return regie.Errorf(codeUsage, "an ID, --runs and --to exclude each other, and --session goes only with --runs")
+			case len(args) > 0 && (f.runs != 0 || f.to != ""), f.to != "" && f.runs != 0:
+				return regie.Errorf(codeUsage, "an ID, --runs and --to exclude each other")
 			case f.runs < 0:
 				return regie.Errorf(codeUsage, "--runs must be 1 or more")
 			}
@@ -50,7 +50,7 @@ func (c *command) undoCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", c.text.T("the newest run of this session: its id, or the end of it, or last"))
 	flags.IntVar(&f.runs, "runs", 0, c.text.T("so many of the newest runs"))
-	flags.StringVar(&f.to, "to", "", c.text.T("back to before this message, or this run: all that its session has done since"))
+	flags.StringVar(&f.to, "to", "", c.text.T("back to before this message (its number, with --session, or its id) or this run: all that its session has done since"))
 	flags.BoolVar(&f.chat, "chat", false, c.text.T("also take what was said in that run out of the conversation"))
 	flags.BoolVar(&f.force, "force", false, c.text.T("put files back that were changed since; what they hold now is kept"))
 	flags.BoolVarP(&f.yes, "yes", "y", false, c.text.T("do not ask"))

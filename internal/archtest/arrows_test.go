@@ -58,7 +58,7 @@ var arrows = []arrow{
 	{"internal/store/...", []string{".", "internal/fault", "internal/store"}, "one database"},
 	{"internal/price", []string{"."}, "pure; what models cost"},
 	{"internal/config", []string{".", "internal/price", "internal/spell"}, "settings and their origins"},
-	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
+	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/snapshot", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
 	{"internal/text", []string{"."}, "the catalogue"},
 	{"internal/plain", nil, "text from outside, made harmless; needs nothing"},
 	{"internal/spell", nil, "how much two words differ; needs nothing"},

@@ -2,9 +2,12 @@ package chat
 
 import (
 	"context"
+	"slices"
+	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // MaxSeries bounds how many runs are undone together.
@@ -14,14 +17,18 @@ const MaxSeries = 100
 type UndoSeries struct {
 	// Names are runs and undos, in the order in which they are to be undone; none: the newest runs.
 	Names []string
-	// Runs is how many runs are meant where none is named; 0 is one. Back is a message or a run: all that its session has done from there on.
+	// Runs is how many runs are meant where none is named; 0 is one. Back is a message, by its number in the session or by its id, or a run: all
+	// that its session has done from there on.
 	Runs int
 	Back string
 }
 
 // UndoPlans plans the undos of a series, each as if those before it were done. It stops at the first in whose way something stands: nothing of a
 // series is done then. Where there are fewer runs than are wanted it plans what there is.
-func UndoPlans(ctx context.Context, control dispatch.Undoing, in dispatch.UndoRequest, series UndoSeries) ([]regie.UndoPlan, error) {
+func UndoPlans(ctx context.Context, control interface {
+	dispatch.Undoing
+	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
+}, in dispatch.UndoRequest, series UndoSeries) ([]regie.UndoPlan, error) {
 	wanted := max(1, series.Runs, len(series.Names))
 	if series.Back != "" && series.Runs == 0 && len(series.Names) == 0 {
 		wanted = MaxSeries
@@ -30,6 +37,20 @@ func UndoPlans(ctx context.Context, control dispatch.Undoing, in dispatch.UndoRe
 		return nil, regie.Errorf(regie.CodeBadRequest, "at most %d runs are undone together", MaxSeries)
 	}
 	in.Back = series.Back
+	if number, err := strconv.ParseInt(series.Back, 10, 32); err == nil && len(series.Back) < 8 { // from eight digits on it is a part of an id
+		if in.SessionID.IsZero() {
+			return nil, regie.Errorf(regie.CodeBadRequest, "the number of a message counts in a session: name that too")
+		}
+		view, err := control.Session(ctx, in.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(view.Thread, func(m store.MessageView) bool { return m.Seq == number })
+		if at < 0 {
+			return nil, regie.Errorf(regie.CodeNotFound, "the session has no message %d", number)
+		}
+		in.Back = view.Thread[at].Message.ID.String()
+	}
 	var out []regie.UndoPlan
 	for n := range wanted {
 		next := in
