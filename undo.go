@@ -9,8 +9,8 @@ import (
 
 // FileState is a file as it was, is or is to be. The zero FileState is no file.
 type FileState struct {
-	Hash Hash        `json:"sha256,omitzero"` // of its content; zero: there is no file
-	Size int64       `json:"size,omitempty"`  // bytes
+	Hash Hash  `json:"sha256,omitzero"` // of its content; zero: there is no file
+	Size int64 `json:"size,omitempty"`  // bytes
 	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where nobody knows them.
 	Perm fs.FileMode `json:"perm,omitempty"`
 }

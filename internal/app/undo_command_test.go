@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,9 +110,9 @@ func TestUndoCommand(t *testing.T) {
 func TestUndoSeries(t *testing.T) {
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t,
-		says("", over("a", "f", "1\n"), over("b", "dir/g", "1\n")), says("ok"),
+		says("", over("a", "f", "1\n"), over("b", "dir/g", "1\n")), says("done"),
 		says("", runs("c", "echo 2 >> f; rm -r dir; ln -s / dir; chmod 600 kept", 20)), says("ok"),
-		says("", over("d", "f", "3\n"), runs("e", "mv f h; rm dir; echo k > kept", 20)), says("ok")), map[string]string{"kept": "k0\n"})
+		says("", over("d", "f", "3\n"), runs("e", "mv f h; rm dir; echo k > kept", 20)), says("all done")), map[string]string{"kept": "k0\n"})
 	session := regie.NewID()
 	states := []map[string]string{u.entries()}
 	var rounds []dispatch.Run
@@ -153,15 +154,15 @@ func TestUndoSeries(t *testing.T) {
 		}
 		u.same("undone back to "+back.to, states[3-back.want])
 		var over []regie.ID
-		for i := len(done) - 1; i >= 0; i-- {
-			plan := u.plan(dispatch.UndoRequest{Target: done[i], Over: over})
+		for _, id := range slices.Backward(done) {
+			plan := u.plan(dispatch.UndoRequest{Target: id, Over: over})
 			if len(plan.Conflicts(false)) > 0 {
 				t.Fatalf("redo: %+v", plan.Previews)
 			}
-			over = append(over, done[i])
+			over = append(over, id)
 		}
-		for i := len(done) - 1; i >= 0; i-- {
-			u.undo(dispatch.UndoRequest{Target: done[i]})
+		for _, id := range slices.Backward(done) {
+			u.undo(dispatch.UndoRequest{Target: id})
 		}
 		u.same("redone", states[3])
 	}

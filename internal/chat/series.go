@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -28,7 +29,8 @@ type UndoSeries struct {
 func UndoPlans(ctx context.Context, control interface {
 	dispatch.Undoing
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
-}, in dispatch.UndoRequest, series UndoSeries) ([]regie.UndoPlan, error) {
+}, in dispatch.UndoRequest, series UndoSeries,
+) ([]regie.UndoPlan, error) {
 	wanted := max(1, series.Runs, len(series.Names))
 	if series.Back != "" && series.Runs == 0 && len(series.Names) == 0 {
 		wanted = MaxSeries
@@ -94,9 +96,9 @@ func (p *Page) Redo(done []regie.Undo) {
 	if len(done) < 2 {
 		return
 	}
-	names := ""
-	for i := len(done) - 1; i >= 0; i-- {
-		names += " " + Short(done[i].ID)
+	var names []string
+	for i := range slices.Backward(done) {
+		names = append(names, Short(done[i].ID))
 	}
-	p.line(p.Text.T("to take all of it back: regie undo%s", names))
+	p.line(p.Text.T("to take all of it back: regie undo %s", strings.Join(names, " ")))
 }

@@ -94,8 +94,8 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	defer p.mu.Unlock()
 	p.forget()
 	_, said, err := p.take(ctx, at.Root, nil)
-	if err == nil {
-		err = p.write(filepath.Join("calls", call.String()), []byte(said.Tree.String()))
+	if err == nil { // it only keeps the tree from being swept, which a loss of power does not do: it is not synced, so that nothing is where nothing has moved
+		err = os.WriteFile(filepath.Join(p.dir, "calls", call.String()), []byte(said.Tree.String()), 0o600)
 	}
 	return said, explain(err)
 }

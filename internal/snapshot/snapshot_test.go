@@ -362,7 +362,8 @@ func TestSweeps(t *testing.T) {
 // FuzzDecode reads no tree that encode would write otherwise.
 func FuzzDecode(f *testing.F) {
 	t := tree{nodes: []node{
-		{Entry: workspace.Entry{Path: "d", Mode: fs.ModeDir | 0o755}}, {Entry: workspace.Entry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
+		{Entry: workspace.Entry{Path: "d", Mode: fs.ModeDir | 0o755}},
+		{Entry: workspace.Entry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
 		{Entry: workspace.Entry{Path: "l", Mode: fs.ModeSymlink, Target: "d"}},
 	}, rules: map[string]workspace.Rules{".": {Exclude: []byte("x")}}}
 	f.Add(t.encode())

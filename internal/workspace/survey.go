@@ -188,7 +188,7 @@ func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores
 	}
 	if clean, err := Clean(full); err != nil || clean != full {
 		left.note(&left.Odd, &left.OddNames, full)
-		return nil
+		return nil //nolint:nilerr // it is counted
 	}
 	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
 		left.note(&left.Special, &left.SpecialNames, full)
@@ -201,7 +201,7 @@ func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores
 		return nil
 	case err != nil:
 		s.unreadable(full)
-		return nil
+		return nil //nolint:nilerr // it is counted
 	}
 	switch e.Mode.Type() {
 	case fs.ModeDir:
@@ -209,7 +209,7 @@ func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores
 	case fs.ModeSymlink:
 		if e.Target, err = h.readlink(name); err != nil || len(e.Target) > maxLinkText {
 			s.unreadable(full)
-			return nil
+			return nil //nolint:nilerr // it is counted
 		}
 	case 0:
 		if s.how.File != nil {
