@@ -22,7 +22,11 @@ func (p *place) keep(now *tree) (regie.Hash, error) {
 	if err := p.write(filepath.Join("trees", name.String()), data); err != nil {
 		return name, err
 	}
-	if err := p.write("latest", []byte(name.String())); err != nil {
+	latest := filepath.Join(p.dir, "latest") // not synced: without it the next process reads all once more
+	if err := os.WriteFile(latest+".new", []byte(name.String()), 0o600); err != nil {
+		return name, err
+	}
+	if err := os.Rename(latest+".new", latest); err != nil {
 		return name, err
 	}
 	p.latest, p.name = now, name
