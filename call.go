@@ -145,6 +145,8 @@ type Call struct {
 	NotRun NotRunCode `json:"code,omitempty"`
 	// Intent is the evidence stored with STARTED that a probe later compares with (decisions 4 and 20).
 	Intent json.RawMessage `json:"intent,omitempty"`
+	// Changed is what it made of files, where that is known only after it has run (decision 16): the tool's evidence, stored with the result.
+	Changed json.RawMessage `json:"changed,omitempty"`
 	// Result is what the model reads: text or JSON. Error is set instead where there is none.
 	Result string     `json:"result,omitempty"`
 	Error  *CallError `json:"error,omitempty"`

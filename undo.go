@@ -3,18 +3,56 @@ package regie
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 )
 
 // FileState is a file as it was, is or is to be. The zero FileState is no file.
 type FileState struct {
-	Hash Hash        `json:"sha256,omitzero"` // of its content; zero: there is no file
-	Size int64       `json:"size,omitempty"`  // bytes
-	Perm fs.FileMode `json:"perm,omitempty"`  // its permission bits; zero where nobody knows them
+	Hash Hash  `json:"sha256,omitzero"` // of its content; zero: there is no file
+	Size int64 `json:"size,omitempty"`  // bytes
+	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where nobody knows them.
+	Perm fs.FileMode `json:"perm,omitempty"`
 }
 
 // Exists reports whether there is a file.
 func (s FileState) Exists() bool { return !s.Hash.IsZero() }
+
+// IsLink reports whether it is a symbolic link: its content is what LinkData gives.
+func (s FileState) IsLink() bool { return s.Perm.Type() == fs.ModeSymlink }
+
+// Same reports whether two states are the same content of the same type, whatever the permissions.
+func (s FileState) Same(other FileState) bool {
+	return s.Hash == other.Hash && s.IsLink() == other.IsLink()
+}
+
+// PermOf is what a state has as the permissions of a file: those bits, and fs.ModeIrregular where it has none at all.
+func PermOf(mode fs.FileMode) fs.FileMode {
+	if mode.Perm() == 0 {
+		return fs.ModeIrregular
+	}
+	return mode.Perm()
+}
+
+// linkMark begins what stands for a symbolic link among contents.
+const linkMark = "symbolic link\x00"
+
+// LinkData is what stands for a symbolic link where contents are kept: the link as it is, not what it leads to.
+func LinkData(target string) []byte { return []byte(linkMark + target) }
+
+// LinkState is the state of a symbolic link.
+func LinkState(target string) FileState {
+	return FileState{Hash: HashOf(LinkData(target)), Size: int64(len(target)), Perm: fs.ModeSymlink}
+}
+
+// LinkTarget returns what the link says that stands among contents as data. It returns CodeCorrupt where that is no link.
+func LinkTarget(data []byte) (string, error) {
+	target, ok := strings.CutPrefix(string(data), linkMark)
+	if !ok || target == "" || strings.IndexByte(target, 0) >= 0 {
+		return "", Errorf(CodeCorrupt, "what was kept of the link is damaged")
+	}
+	return target, nil
+}
 
 // FileChange is what a call, or an undo, made of one file. The content before is a blob of the store under its hash (decision 16).
 type FileChange struct {

@@ -16,6 +16,8 @@ import (
 
 type undoFlags struct {
 	session string
+	to      string
+	runs    int
 	chat    bool
 	force   bool
 	yes     bool
@@ -27,24 +29,28 @@ type undoFlags struct {
 func (c *command) undoCommand() *cobra.Command {
 	var f undoFlags
 	cmd := &cobra.Command{
-		Use: "undo [ID]", Args: usage(cobra.MaximumNArgs(1)), Short: c.text.T("Take back what a run did to files"),
-		Long: c.text.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now. What a run did otherwise is listed and stays.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
+		Use: "undo [ID...]", Args: usage(cobra.MaximumNArgs(chat.MaxSeries)), Short: c.text.T("Take back what a run did to files"),
+		Long: c.text.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now. What a run did otherwise is listed and stays.\nSeveral runs are undone together, the newest first: the last ones with --runs, all since a message with --to, or those that are named, in that order. All of it is shown first, and where something is in the way nothing is done.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dry && f.yes {
 				return regie.Errorf(codeUsage, "--dry-run and --yes exclude each other")
 			}
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			if name != "" && f.session != "" {
+			series := chat.UndoSeries{Names: args, Runs: f.runs, Back: f.to}
+			switch {
+			case len(args) > 0 && f.session != "":
 				return regie.Errorf(codeUsage, "--session and an ID exclude each other")
+			case len(args) > 0 && (f.runs != 0 || f.to != ""), f.to != "" && f.runs != 0:
+				return regie.Errorf(codeUsage, "an ID, --runs and --to exclude each other")
+			case f.runs < 0:
+				return regie.Errorf(codeUsage, "--runs must be 1 or more")
 			}
-			return c.undo(cmd.Context(), name, f)
+			return c.undo(cmd.Context(), series, f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", c.text.T("the newest run of this session: its id, or the end of it, or last"))
+	flags.IntVar(&f.runs, "runs", 0, c.text.T("so many of the newest runs"))
+	flags.StringVar(&f.to, "to", "", c.text.T("back to before this message (its number, with --session, or its id) or this run: all that its session has done since"))
 	flags.BoolVar(&f.chat, "chat", false, c.text.T("also take what was said in that run out of the conversation"))
 	flags.BoolVar(&f.force, "force", false, c.text.T("put files back that were changed since; what they hold now is kept"))
 	flags.BoolVarP(&f.yes, "yes", "y", false, c.text.T("do not ask"))
@@ -53,24 +59,28 @@ func (c *command) undoCommand() *cobra.Command {
 	return cmd
 }
 
-// undo shows a plan, asks, and has it carried out: by the engine that runs, or by this process, which then is the engine and runs nothing else.
-func (c *command) undo(ctx context.Context, name string, f undoFlags) error {
-	in := dispatch.UndoRequest{UndoID: regie.NewID(), Chat: f.chat, Force: f.force}
-	plan, err := c.undoPlan(ctx, &in, name, f)
+// undo shows what would be done, asks, and has it carried out: by the engine that runs, or by this process, which then is the engine and runs
+// nothing else.
+func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags) error {
+	in := dispatch.UndoRequest{Chat: f.chat, Force: f.force}
+	plans, err := c.undoPlans(ctx, &in, series, f)
 	if err != nil {
 		return err
 	}
-	if f.dry || !f.yes {
-		if err := c.showUndo(&plan, f); err != nil {
+	for i := range plans {
+		if !f.dry && f.yes {
+			break
+		}
+		if err := c.showUndo(&plans[i], f); err != nil {
 			return err
 		}
 	}
-	if len(plan.Conflicts(f.force)) > 0 {
+	if last := &plans[len(plans)-1]; len(last.Conflicts(f.force)) > 0 {
 		if f.yes && !f.json {
 			page := &chat.Page{W: c.stderr, Text: c.text, Now: time.Now}
-			page.UndoPlan(&plan, 1)
+			page.UndoPlan(last, 1)
 		}
-		fmt.Fprintln(c.stderr, "regie: "+chat.UndoInTheWay(c.text, &plan, f.force, "--force"))
+		fmt.Fprintln(c.stderr, "regie: "+chat.UndoInTheWay(c.text, last, f.force, "--force"))
 		return exit{exitError}
 	}
 	if f.dry {
@@ -81,56 +91,66 @@ func (c *command) undo(ctx context.Context, name string, f undoFlags) error {
 			return err
 		}
 	}
-	in.Target, in.Short, in.Plan = plan.RoundID, "", plan.Plan
-	if !plan.Undoes.IsZero() {
-		in.Target = plan.Undoes
-	}
 	conn, err := c.attach(ctx, app.Options{StoreOnly: true})
 	if err != nil {
 		return err
 	}
-	done, err := conn.Undo(ctx, in)
-	if err = errors.Join(err, conn.Close()); err != nil {
-		return err
-	}
-	if f.json {
-		err = writeJSON(c.stdout, done)
-	} else {
-		page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now}
-		page.Undone(&done)
-		err = page.Err()
-	}
-	if err == nil && done.Left() > 0 {
-		return exit{exitError}
-	}
-	return err
+	return errors.Join(c.undoAll(ctx, conn, in, plans, f), conn.Close())
 }
 
-// undoPlan asks what would be done, beside whatever engine there is.
-func (c *command) undoPlan(ctx context.Context, in *dispatch.UndoRequest, name string, f undoFlags) (regie.UndoPlan, error) {
-	var plan regie.UndoPlan
-	var err error
-	if in.Root, _, err = c.workspace(true); err == nil {
-		err = chat.UndoNamed(in, name)
+// undoAll carries out what was agreed to, one undo after the other; each is whole, whatever becomes of those after it.
+func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatch.UndoRequest, plans []regie.UndoPlan, f undoFlags) error {
+	page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now}
+	var all []regie.Undo
+	for i := range plans {
+		done, err := conn.Undo(ctx, chat.Agreed(in, &plans[i]))
+		if err != nil {
+			return err
+		}
+		if f.json {
+			if err := writeJSON(c.stdout, done); err != nil {
+				return err
+			}
+		} else {
+			page.Undone(&done)
+		}
+		if all = append(all, done); done.Left() > 0 {
+			return errors.Join(page.Err(), exit{exitError})
+		}
 	}
-	if err != nil {
-		return plan, err
+	if !f.json {
+		page.Redo(all)
+	}
+	return page.Err()
+}
+
+// undoPlans asks what would be done, beside whatever engine there is.
+func (c *command) undoPlans(ctx context.Context, in *dispatch.UndoRequest, series chat.UndoSeries, f undoFlags) ([]regie.UndoPlan, error) {
+	var err error
+	if in.Root, _, err = c.workspace(true); err != nil {
+		return nil, err
+	}
+	for _, name := range series.Names {
+		if err := chat.UndoNamed(&dispatch.UndoRequest{}, name); err != nil {
+			return nil, err
+		}
 	}
 	conn, err := c.attach(ctx, app.Options{ReadOnly: true})
 	if regie.CodeOf(err) == regie.CodeNotFound { // nothing has run yet
-		return plan, regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")
+		return nil, regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")
 	}
 	if err != nil {
-		return plan, err
+		return nil, err
 	}
 	if f.session != "" {
 		found, failed := chat.FindSession(ctx, conn, in.Root, f.session)
 		in.SessionID, err = found.ID, failed
 	}
+	var plans []regie.UndoPlan
 	if err == nil {
-		plan, err = conn.PlanUndo(ctx, *in)
+		plans, err = chat.UndoPlans(ctx, conn, *in, series)
 	}
-	return plan, errors.Join(err, conn.Close())
+	return plans, errors.Join(err, conn.Close())
 }
 
 func (c *command) showUndo(plan *regie.UndoPlan, f undoFlags) error {

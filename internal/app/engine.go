@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
@@ -153,7 +154,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if err != nil {
 		return err
 	}
-	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout})
+	e.snapshots = snapshot.New(filepath.Join(o.Config.DataDir, "snapshots"), o.Config.DataDir, snapshot.DefaultBounds())
+	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: e.snapshots})
 	if err != nil {
 		return err
 	}

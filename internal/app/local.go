@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
@@ -32,6 +33,7 @@ type local struct {
 	dispatcher *dispatch.Dispatcher
 	engine     *engine.Engine
 	undoer     *undo.Undoer
+	snapshots  *snapshot.Store
 	cache      *cache.Cache
 	tools      func(context.Context) *tool.Registry // as engine.Config has it
 	config     config.Config

@@ -214,7 +214,7 @@ func userPlace(dir, resolved string) skill.Place {
 		root, err := workspace.Open(at)
 		if err == nil {
 			defer func() { _ = root.Close() }() // it was only read
-			var entries []workspace.Entry
+			var entries []workspace.TreeEntry
 			if entries, err = root.Tree(".", userBounds); err == nil {
 				addEntries(&place, below, entries)
 			}
@@ -251,7 +251,7 @@ func userPlace(dir, resolved string) skill.Place {
 }
 
 // addEntries takes what lies in a directory of the place.
-func addEntries(place *skill.Place, below string, entries []workspace.Entry) {
+func addEntries(place *skill.Place, below string, entries []workspace.TreeEntry) {
 	if place.Odd == nil {
 		place.Odd = map[string]regie.Code{}
 	}

@@ -77,11 +77,24 @@ func (l *local) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Re
 	if err := l.mayStore(); err != nil {
 		return store.Removed{}, err
 	}
+	_, place, missing := l.store.Session(ctx, in.SessionID) // of one that is removed already nothing is kept
 	removed, err := l.store.Remove(ctx, store.Remove{SessionID: in.SessionID, By: plain.Strip(author(in.By))})
 	if err == nil && l.engine != nil {
 		l.engine.Forget(in.SessionID)
 	}
+	if err == nil && missing == nil {
+		err = l.forgetPlace(ctx, place)
+	}
 	return removed, err
+}
+
+// forgetPlace removes what is kept of a workspace for commands, where its last session is gone.
+func (l *local) forgetPlace(ctx context.Context, place regie.Workspace) error {
+	left, err := l.store.Sessions(ctx, store.SessionFilter{Root: place.Root, Limit: 1})
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	return l.snapshots.Forget(place.ID)
 }
 
 // Rename implements dispatch.Sessions.

@@ -42,11 +42,11 @@ func undoRequest(in dispatch.UndoRequest) (undo.Request, error) {
 	switch {
 	case !in.Target.IsZero() && in.Short != "":
 		return undo.Request{}, regie.Errorf(regie.CodeBadRequest, "the request names a run or an undo twice")
-	case in.Target.IsZero() && in.Short == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
+	case in.Target.IsZero() && in.Short == "" && in.Back == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
 		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	}
 	return undo.Request{
-		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID, Chat: in.Chat, Force: in.Force, Plan: in.Plan,
+		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID, Back: in.Back, Over: in.Over, Chat: in.Chat, Force: in.Force, Plan: in.Plan,
 		By: plain.Strip(author(in.By)),
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -155,33 +156,21 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 		c.stream.Note(c.Text.T("nothing was said in this chat"))
 		return nil
 	}
-	in := dispatch.UndoRequest{UndoID: regie.NewID(), Chat: true, SessionID: c.session, Root: c.Request.Root}
-	for word := range strings.FieldsSeq(rest) {
-		switch word {
-		case "files":
-			in.Chat = false
-		case "force":
-			in.Force = true
-		default:
-			if err := UndoNamed(&in, word); err != nil {
-				return c.refused(ctx, err)
-			}
-		}
-	}
-	plan, err := c.Control.PlanUndo(ctx, in)
+	in := dispatch.UndoRequest{Chat: true, SessionID: c.session, Root: c.Request.Root}
+	series := undoWords(&in, rest)
+	plans, err := UndoPlans(ctx, c.Control, in, series)
 	if err != nil {
 		return c.refused(ctx, err)
 	}
 	page := *c.asker.Page
 	c.stream.fresh()
-	more := page.UndoPlan(&plan, shownLines)
-	if conflicts := plan.Conflicts(in.Force); len(conflicts) > 0 {
-		c.stream.Note(UndoInTheWay(c.Text, &plan, in.Force, "/undo force"))
-		return page.Err()
+	more := false
+	for i := range plans {
+		more = page.UndoPlan(&plans[i], shownLines) || more
 	}
-	in.Target, in.Short, in.Plan = plan.RoundID, "", plan.Plan
-	if !plan.Undoes.IsZero() {
-		in.Target = plan.Undoes
+	if last := &plans[len(plans)-1]; len(last.Conflicts(in.Force)) > 0 {
+		c.stream.Note(UndoInTheWay(c.Text, last, in.Force, "/undo force"))
+		return page.Err()
 	}
 	for {
 		choices := c.Text.T("[y] undo  [n] leave it > ")
@@ -194,9 +183,11 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes", "o", "oui":
-			return c.undoNow(ctx, in, &page)
+			return c.undoNow(ctx, in, plans, &page)
 		case "v":
-			page.UndoPlan(&plan, 0)
+			for i := range plans {
+				page.UndoPlan(&plans[i], 0)
+			}
 			more = false
 			continue
 		}
@@ -205,14 +196,43 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 	}
 }
 
-func (c *Chat) undoNow(ctx context.Context, in dispatch.UndoRequest, page *Page) error {
-	c.stream.Own(in.UndoID)
-	done, err := c.Control.Undo(ctx, in)
-	if err != nil {
-		return c.refused(ctx, err)
+// undoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message to go back to; files alone; by force.
+func undoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
+	to := false
+	for word := range strings.FieldsSeq(rest) {
+		runs, err := strconv.Atoi(word)
+		switch {
+		case to:
+			series.Back, to = word, false
+		case word == "files":
+			in.Chat = false
+		case word == "force":
+			in.Force = true
+		case word == "to":
+			to = true
+		case err == nil && runs > 0 && runs <= MaxSeries: // a part of an id has four letters
+			series.Runs = runs
+		default:
+			series.Names = append(series.Names, word)
+		}
 	}
-	c.stream.fresh()
-	page.Undone(&done)
+	return series
+}
+
+func (c *Chat) undoNow(ctx context.Context, in dispatch.UndoRequest, plans []regie.UndoPlan, page *Page) error {
+	var all []regie.Undo
+	for i := range plans {
+		agreed := Agreed(in, &plans[i])
+		c.stream.Own(agreed.UndoID)
+		done, err := c.Control.Undo(ctx, agreed)
+		if err != nil {
+			return c.refused(ctx, err)
+		}
+		c.stream.fresh()
+		page.Undone(&done)
+		all = append(all, done)
+	}
+	page.Redo(all)
 	return page.Err()
 }
 

@@ -104,6 +104,7 @@ func (c *Chat) help() {
 		c.Text.T("/pause       start nothing new;  /resume  go on"),
 		c.Text.T("/stop        end the run and close the chat; a message opens it again"),
 		c.Text.T("/undo        take the newest run back, its files and what was said, after a look at it;  /undo files  only the files;  /undo ID"),
+		c.Text.T("             /undo 3  the three newest runs;  /undo to ID  all since a run or a message"),
 		c.Text.T("/skills      the skills that the agent has here, and what is odd about any"),
 		c.Text.T("/close       close the chat while nothing runs or waits; a message opens it again"),
 		c.Text.T("/exit        leave, as Ctrl-D does; what runs stays as it is stored"),

@@ -30,6 +30,7 @@ var outcomes = []string{
 	"summary REPLIED", "summary FAILED", "prompt rebuilt",
 	"named SUCCEEDED", "named FAILED",
 	"undo", "redo", "undo of the chat", "undo acked", "file UNDONE",
+	"command changed files", "command UNKNOWN changed files",
 }
 
 func (h *harness) fail(p plan, format string, args ...any) {
@@ -107,7 +108,14 @@ func (h *harness) checkIn(s *sqlite.Store, session regie.ID, p plan, acked int64
 // files reads the files of a session's workspace.
 func (h *harness) files(seed uint64) invariant.Files {
 	return func(path string) (regie.Hash, error) {
-		data, err := os.ReadFile(filepath.Join(h.work(seed), path))
+		path = filepath.Join(h.work(seed), path)
+		if target, err := os.Readlink(path); err == nil {
+			return regie.LinkState(target).Hash, nil
+		}
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			return regie.Hash{}, nil
+		}
+		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return regie.Hash{}, nil
 		}

@@ -18,6 +18,9 @@ import (
 
 // TestMain makes this binary the child where the harness asks for it.
 func TestMain(m *testing.M) {
+	if code, ours := app.Helper(os.Args); ours {
+		os.Exit(code)
+	}
 	task := map[string]func(context.Context) error{"person": child, "open": opener, "node": node}[os.Getenv("REGIE_CRASH_CHILD")]
 	if task == nil {
 		os.Exit(m.Run())

@@ -138,6 +138,8 @@ func special(p plan) (points []string) {
 		points = append(points, fault.SummaryBefore, fault.SummaryBegun, fault.CompactBefore, fault.CompactAfter)
 	case "undone":
 		points = append(points, fault.UndoBefore, fault.UndoBegun, fault.UndoFile, fault.UndoFile, fault.UndoFiles, fault.UndoAfter)
+	case "commands":
+		points = append(points, fault.SecureBefore, fault.SecureAfter, fault.TrackBefore, fault.TrackAfter, fault.UndoFile)
 	case "paused":
 		points = append(points, fault.StopBefore, fault.StopAfter, fault.ResumeAfter, fault.ResumeAfter)
 	case "late":

@@ -35,6 +35,7 @@ var kinds = []string{
 	"long",       // the prompts pass their budget again and again
 	"undone",     // what the last run did is taken back, and brought again
 	"named",      // messages name files and directories, which are read first
+	"commands",   // commands change files, and what the last run did is taken back, and brought again
 }
 
 // plan is what happens in one session beside what the model proposes. It follows from the seed alone: the harness, the model and each
@@ -78,10 +79,10 @@ func planOf(seed uint64) plan {
 	if p.kind == "long" {
 		p.budget = 1000
 	}
-	if p.kind == "undone" {
+	if p.kind == "undone" || p.kind == "commands" {
 		p.undos, p.talk = 1+random.IntN(3), random.IntN(2) == 0
 	}
-	if p.kind == "undone" || p.kind == "allowed" || p.kind == "busy" || p.kind == "automation" || p.kind == "long" || p.kind == "named" && random.IntN(2) == 0 {
+	if p.kind == "undone" || p.kind == "commands" || p.kind == "allowed" || p.kind == "busy" || p.kind == "automation" || p.kind == "long" || p.kind == "named" && random.IntN(2) == 0 {
 		p.policy.Allow = []string{"*.*"}
 	}
 	if p.kind == "late" {
@@ -241,12 +242,28 @@ func (h *harness) furnish(seed uint64) {
 	}
 }
 
+// command changes a few files of a directory, in every way that a command can.
+func command(random *rand.Rand, dir, name string) string {
+	steps := []string{
+		"echo " + name + " >> a.txt", "echo " + name + " > b.txt", "rm -f b.txt", "mkdir -p deep/er && echo " + name + " > deep/er/c.txt", "rm -rf deep",
+		"mv -f a.txt d.txt 2>&-", "ln -sf a.txt link", "rm -f link; ln -s / deep 2>&-", "rm -f deep 2>&-", "chmod 700 a.txt 2>&-", "sleep 0.05", "cat a.txt",
+	}
+	out := "mkdir -p " + dir + " && cd " + dir
+	for range 1 + random.IntN(5) {
+		out += "; " + steps[random.IntN(len(steps))]
+	}
+	return out
+}
+
 // scenario makes the batches of one run: every effect has a name of its own.
 func scenario(seed uint64) [][]scripted {
 	random, kind := rand.New(rand.NewPCG(seed, 1)), planOf(seed).kind
 	tools := []string{"ledger__once", "ledger__keyed", "ledger__verifiable", "ledger__read", "files__write_file", "files__edit_file", "files__delete_file"}
 	if kind == "questions" || kind == "late" {
 		tools = append(tools, "ask__user", "ask__user")
+	}
+	if kind == "commands" {
+		tools = []string{"shell__shell_exec", "shell__shell_exec", "shell__shell_exec", "files__write_file", "ledger__keyed"}
 	}
 	if kind == "undone" {
 		tools = append(tools, "files__write_file", "files__write_file", "files__write_file")
@@ -262,7 +279,9 @@ func scenario(seed uint64) [][]scripted {
 			switch {
 			case c.tool == "ask__user":
 				c.arguments = map[string]any{"question": "Which, for " + name + "?", "options": []string{"this", "that"}, "allow_free_text": random.IntN(2) == 0}
-			case c.tool == "files__write_file" && kind == "undone": // a few files, again and again
+			case c.tool == "shell__shell_exec":
+				c.arguments = map[string]any{"command": command(random, fmt.Sprintf("s%d", seed), name)}
+			case c.tool == "files__write_file" && (kind == "undone" || kind == "commands"): // a few files, again and again
 				c.arguments = map[string]any{
 					"path": fmt.Sprintf("s%d/%s", seed, []string{"a.txt", "b.txt", "deep/er/c.txt", "deep/d.txt"}[random.IntN(4)]), "content": name + "\n",
 					"mode": []string{"append", "overwrite"}[random.IntN(2)],

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/snapshot"
 )
 
 // data looks at the data directory: is it there, whose is it, and can it be written.
@@ -62,6 +63,15 @@ func (x *exam) data(context.Context) {
 	}
 	for _, name := range []string{"regie.db", "audit.key", "engine.lock"} {
 		x.within(filepath.Join(dir, name))
+	}
+	x.snapshots(dir)
+}
+
+// snapshots says what is kept of workspaces so that what commands change can be undone.
+func (x *exam) snapshots(dir string) {
+	dir = filepath.Join(dir, "snapshots")
+	if bytes, workspaces := snapshot.Usage(dir); workspaces > 0 {
+		x.fine("snapshots", "%s of %s workspaces are kept, so that what commands change can be undone", size(uint64(bytes)), count(workspaces)).about(dir)
 	}
 }
 

@@ -197,7 +197,7 @@ func (r *run) runAction(call *regie.Call) {
 // take brings a tool's outcome into its call.
 func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	settle(call, outcome.State, outcome.Result, outcome.Error)
-	call.DurationUS = outcome.Duration.Microseconds()
+	call.DurationUS, call.Changed = outcome.Duration.Microseconds(), outcome.Changed
 	if outcome.Whole == "" {
 		return
 	}

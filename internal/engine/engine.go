@@ -31,6 +31,7 @@ type Store interface {
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
+	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
 	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
 	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
 	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)

@@ -199,7 +199,7 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	}
 	inv := &tool.Invocation{
 		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
-		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Unattended: r.automation() || !r.asksPeople(),
+		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call), Unattended: r.automation() || !r.asksPeople(),
 	}
 	if r.cfg.Output != nil {
 		session, round, exchange, id := r.session.ID, r.round.ID, r.exchange.Number, call.ID
@@ -209,6 +209,34 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 		inv.Preconditions = r.reviews[call.ID].Preview.Preconditions
 	}
 	return target, inv
+}
+
+// aside is how long before a call was started others may have changed what had been secured for it by then.
+const aside = time.Minute
+
+// beside gives what other calls and undos made of files in the workspace while a call ran. What commands that have not ended by then do is
+// not known.
+func (r *run) beside(call *regie.Call) func(ctx context.Context) ([]regie.FileChange, error) {
+	return func(ctx context.Context) ([]regie.FileChange, error) {
+		later, err := r.cfg.Store.Later(ctx, r.workspace.ID, call.StartedAt.Add(-aside))
+		if err != nil {
+			return nil, err
+		}
+		var out []regie.FileChange
+		for i := range later.Calls {
+			c := &later.Calls[i]
+			target, _, ok := r.tools.Lookup(c.Tool)
+			if !ok || c.ID == call.ID || tool.SidesOf(target).Undoer == nil {
+				continue
+			}
+			made, _ := tool.SidesOf(target).Undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, Workspace: r.workspace, Intent: c.Intent, Changed: c.Changed}) // what it says counts
+			out = append(out, made...)
+		}
+		for i := range later.Undos {
+			out = append(out, regie.ChangesOf(&later.Undos[i])...)
+		}
+		return out, nil
+	}
 }
 
 // earlier gives the calls of a call's toolkit in its session, the newest first, as the model knew them when it proposed the call: what it

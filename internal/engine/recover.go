@@ -81,7 +81,7 @@ func (r *run) recoverCall(call *regie.Call) (away error) {
 	switch {
 	case class != regie.ClassKeyed && class != regie.ClassVerifiable:
 		call.Recovered = true
-		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran"))
+		r.lose(target, inv, call)
 	case target == nil && r.tools.Away(call.Tool) != nil:
 		return r.tools.Away(call.Tool)
 	case target == nil:
@@ -129,6 +129,16 @@ func (r *run) verify(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
 		call.Attempts++
 		r.take(call, tool.Run(r.work, target, inv))
 	}
+}
+
+// lose settles a call as UNKNOWN that was started by a process which died. What it changed in files is found out all the same, where its tool had
+// that secured: so it can be taken back.
+func (r *run) lose(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+	problem := unknownOutcome("the process ended while it ran")
+	if target != nil {
+		call.Changed = tool.TrackLost(r.commit, target, inv, problem)
+	}
+	settle(call, regie.CallUnknown, "", problem)
 }
 
 func unknownOutcome(why string) *regie.CallError {

@@ -141,6 +141,6 @@ func (r *run) settleStarted(call *regie.Call) {
 		r.take(call, outcome)
 	case tool.NotHappened:
 	default:
-		settle(call, regie.CallUnknown, "", unknownOutcome("the process ended while it ran"))
+		r.lose(target, inv, call)
 	}
 }

@@ -52,6 +52,11 @@ const (
 	OpenBefore     = "open-before"     // the files are as they were left
 	OpenAfter      = "open-after"      // SQLite has replayed its log; nothing has gone on yet
 
+	SecureBefore = "secure-before" // before what a command may change is secured
+	SecureAfter  = "secure-after"  // it is safe on the disk, the command's intent is not stored
+	TrackBefore  = "track-before"  // the command has ended, or its process died; nobody has looked at what it changed
+	TrackAfter   = "track-after"   // what it changed is known and kept; its result is not stored
+
 	UndoBefore = "undo-before" // an undo is planned and what the files hold is kept; before the commit that intends it
 	UndoBegun  = "undo-begun"  // after it, before any file changes
 	UndoFile   = "undo-file"   // a file was put back, others were not
@@ -74,7 +79,7 @@ func Points() []string {
 		AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
 		NudgeBefore, NudgeAfter, CloseBefore, ReserveBefore, ReserveAfter,
 		PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
-		ExpireBefore, ExpireAfter, OpenBefore, OpenAfter,
+		ExpireBefore, ExpireAfter, OpenBefore, OpenAfter, SecureBefore, SecureAfter, TrackBefore, TrackAfter,
 		UndoBefore, UndoBegun, UndoFile, UndoFiles, UndoAfter,
 	}
 }

@@ -30,7 +30,9 @@ type Outcome struct {
 	// did. The call may be run again under its id, and is not worse for waiting.
 	Unreached error
 	Duration  time.Duration
-	cut       cut
+	// Changed is what it made of files, of a Tracker.
+	Changed json.RawMessage
+	cut     cut
 	// passing says that the failure may pass by itself: Attempt waits for that.
 	passing bool
 }
@@ -58,6 +60,11 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	started := time.Now()
 	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
 	_, notDone := errors.AsType[NotDone](a.err)
+	var tracked Tracked
+	if !notDone {
+		tracked = Track(context.WithoutCancel(ctx), t, inv)
+	}
+	a.value.Content += tracked.Told
 	var out Outcome
 	switch {
 	case a.err == nil:
@@ -70,13 +77,45 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 		out = lookUp(context.WithoutCancel(ctx), t, inv, a.err, a.lost)
 	default:
 		out = unknown(a.err)
+		out.Error.Message += told(tracked)
 		if notDone && transient(a.err) {
 			out.Unreached = a.err
 		}
 		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
-	out.Duration, out.passing = time.Since(started), passing(a.err)
+	out.Duration, out.passing, out.Changed = time.Since(started), passing(a.err), tracked.Changed
 	return out
+}
+
+// Track asks a tool what a call has changed. Where that cannot be found out, the model is told so, and what has changed is in no undo.
+func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
+	tracker := SidesOf(t).Tracker
+	if tracker == nil {
+		return Tracked{}
+	}
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return tracker.Track(ctx, inv) })
+	if a.err == nil && len(a.value.Changed) > 0 && !json.Valid(a.value.Changed) {
+		a.err = regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON")
+	}
+	if a.err != nil {
+		return Tracked{Told: "what it changed in files is not known, so no undo covers it: " + clean(a.err.Error(), 300) + "\n"}
+	}
+	return a.value
+}
+
+// told is what was changed, behind an error.
+func told(t Tracked) string {
+	if t.Told == "" {
+		return ""
+	}
+	return "\n" + clean(strings.TrimRight(t.Told, "\n"), maxMessage)
+}
+
+// TrackLost asks what a call has changed whose process died while it ran, and adds what is to be told of it to its error.
+func TrackLost(ctx context.Context, t Tool, inv *Invocation, problem *regie.CallError) json.RawMessage {
+	tracked := Track(ctx, t, inv)
+	problem.Message += told(tracked)
+	return tracked.Changed
 }
 
 // lookUp asks what a failed action of class verifiable has done. While a lost attempt may still be running, finding nothing proves

@@ -16,6 +16,8 @@ type Invocation struct {
 	Arguments json.RawMessage // validated against the schema
 	// Intent is what Prepare returned and what was stored with STARTED.
 	Intent json.RawMessage
+	// Changed is what Track returned and what was stored with the result; only Changes is given it.
+	Changed json.RawMessage
 	// Repeated says that an earlier attempt of this call may have had its effect and that nothing has shown that it had none. Then
 	// NotDone, which speaks of one attempt, does not tell what became of the call (decision 5).
 	Repeated bool
@@ -28,6 +30,9 @@ type Invocation struct {
 	// Earlier gives the calls of the same toolkit that the session has made and that were run, the newest first, until visit returns false:
 	// from the store, so that a tool knows after a crash what the model has seen. Nil means that nothing is known.
 	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
+	// Beside gives what other calls and undos are known to have made of the workspace's files since a moment before this call started, in their
+	// order, so that Track does not take it for this call's. Nil means that nothing is known.
+	Beside func(ctx context.Context) ([]regie.FileChange, error)
 	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
 	Unattended bool
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
@@ -108,16 +113,32 @@ type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
-// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that SUCCEEDED made of the files of its
-// workspace, from the evidence that was stored with STARTED alone: nothing is read or changed for it, and the call's arguments may be
-// erased. An error says that it cannot be taken back after all.
+// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that SUCCEEDED, or of which Track found out what it did,
+// made of the files of its workspace, from the evidence that was stored with it alone: nothing is read or changed for it, and the call's
+// arguments may be erased. An error says that there is more that cannot be taken back; what comes with it can.
 type Undoer interface {
 	Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
+}
+
+// Tracker is a Tool of which nobody can say beforehand what it will change (decision 16). Track is called when Run has ended, however, unless that
+// knows that nothing happened, and for a call whose process died while it ran: it compares what Prepare secured with what is there. It
+// changes nothing, except for what it gives to Keep, and may be called again for the same call.
+type Tracker interface {
+	Track(ctx context.Context, inv *Invocation) (Tracked, error)
+}
+
+// Tracked is what a call has changed.
+type Tracked struct {
+	// Changed is the evidence, for Changes; nil where nothing has changed.
+	Changed json.RawMessage
+	// Told is what the model reads of it, "" for nothing.
+	Told string
 }
 
 // Sides are what a Tool can do besides being run; nil is what it cannot.
 type Sides struct {
 	Undoer         Undoer
+	Tracker        Tracker
 	Preparer       Preparer
 	Prober         Prober
 	Previewer      Previewer
@@ -138,6 +159,7 @@ func SidesOf(t Tool) Sides {
 	}
 	var s Sides
 	s.Undoer, _ = t.(Undoer)
+	s.Tracker, _ = t.(Tracker)
 	s.Preparer, _ = t.(Preparer)
 	s.Prober, _ = t.(Prober)
 	s.Previewer, _ = t.(Previewer)

@@ -20,6 +20,8 @@ type Handler[A any] struct {
 	Preview func(ctx context.Context, inv *Invocation, args A) (regie.Preview, error)
 	// Changes is that of Undoer. It is given no arguments: what the evidence does not say is not known.
 	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
+	// Track is that of Tracker. It is given no arguments either.
+	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
 	// CheckPreconditions is that of Preconditioner.
 	CheckPreconditions func(ctx context.Context, inv *Invocation, args A, preconditions []regie.Precondition) error
 	// Foresee is that of Foreseer.
@@ -97,6 +99,9 @@ func (t *typed[A]) Sides() Sides {
 	if t.handler.Changes != nil {
 		s.Undoer = all
 	}
+	if t.handler.Track != nil {
+		s.Tracker = all
+	}
 	if t.handler.Prepare != nil {
 		s.Preparer = all
 	}
@@ -127,6 +132,11 @@ type sides[A any] typed[A]
 // Changes implements Undoer.
 func (t *sides[A]) Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error) {
 	return t.handler.Changes(ctx, inv)
+}
+
+// Track implements Tracker.
+func (t *sides[A]) Track(ctx context.Context, inv *Invocation) (Tracked, error) {
+	return t.handler.Track(ctx, inv)
 }
 
 // Prepare implements Preparer.

@@ -83,10 +83,10 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 	case now.Path != f.Path:
 		leave(f, regie.Errorf(regie.CodeFileChanged, "a link that was put on the way leads to %s now", now.Path))
 		return
-	case state.Hash == f.To.Hash:
+	case reached(state, f):
 		f.Outcome = regie.FileUndone
 		return
-	case state.Hash != f.From.Hash:
+	case !state.Same(f.From):
 		leave(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is", f.Path))
 		return
 	}
@@ -96,12 +96,17 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 		return
 	}
 	if tried { // in the middle of the step that counts: what is there tells
-		if now, failed := look(root, f.Path); failed == nil && stateOf(now).Hash == f.To.Hash {
+		if now, failed := look(root, f.Path); failed == nil && reached(stateOf(now), f) {
 			f.Outcome = regie.FileUndone
 			return
 		}
 	}
 	leave(f, err)
+}
+
+// reached reports whether a file is as it is to be. Its permissions count where nothing else changes: they come with the content otherwise.
+func reached(now regie.FileState, f *regie.UndoFile) bool {
+	return now.Same(f.To) && (!f.From.Same(f.To) || now.Perm == f.To.Perm)
 }
 
 // change does the step.

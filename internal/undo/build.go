@@ -29,6 +29,9 @@ type builder struct {
 	target regie.ID // the undo that is to be undone; zero: the round
 	show   bool     // with diffs
 
+	over *overlay        // what earlier undos of a series are assumed to have done
+	root *workspace.Root // while a plan is made
+
 	shown int // bytes of diffs so far
 	later *store.Later
 	goes  map[string]bool // files and directories that were not there before
@@ -48,9 +51,9 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable { // a sub-agent's calls stand for themselves
 			continue
 		}
-		if done {
-			if made, err := b.changesOf(ctx, c); err == nil {
-				out = append(out, made...)
+		if done || len(c.Changed) > 0 { // of what nobody knows whether it happened nothing is taken back, unless it was looked at afterwards
+			made, err := b.changesOf(ctx, c)
+			if out = append(out, made...); err == nil && done {
 				continue
 			}
 		}
@@ -71,7 +74,7 @@ func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileCha
 	if undoer == nil {
 		return nil, errNotFiles
 	}
-	return undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID, Workspace: b.source.Workspace, Intent: c.Intent})
+	return undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID, Workspace: b.source.Workspace, Intent: c.Intent, Changed: c.Changed})
 }
 
 func brief(c *regie.Call) string {
@@ -161,6 +164,7 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 		return p, regie.Errorf(regie.CodeOf(err), "the workspace is not where it was: %v", err)
 	}
 	defer root.Close()
+	b.root = root
 	b.goes, b.made = map[string]bool{}, made
 	for _, m := range files {
 		b.goes[m.path] = !m.before.Exists()
@@ -176,7 +180,7 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 	if p.Makes, err = b.makes(root, p.Files); err != nil {
 		return p, err
 	}
-	p.Removes = there(root, made)
+	p.Removes = b.there(root, made)
 	p.Plan, err = fingerprint(&p)
 	return p, err
 }
@@ -198,10 +202,19 @@ func (b *builder) nothing(was bool, undone map[string]regie.ID, chat regie.ID) e
 
 // file adds what becomes of one file.
 func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *regie.UndoPlan) error {
-	content, err := look(root, m.path)
+	content, known, err := b.assumed(ctx, m.path)
+	if !known {
+		content, err = look(root, m.path)
+	}
 	now := found{state: stateOf(content), really: content.Path, err: err}
 	if err != nil {
 		now.state = regie.FileState{}
+	}
+	if content.Link && !m.before.IsLink() && !m.after.IsLink() { // somebody has put it there: why it is not written through is said
+		_, now.err = root.LoadAny(m.path, maxLooked)
+	}
+	if !known && !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
+		content, now = workspace.Content{}, found{}
 	}
 	switch code := regie.CodeOf(err); { // names that are taken now, and will be free by then
 	case code == regie.CodeNotAFile && b.frees(root, m), code == regie.CodeNotADirectory && b.blocker(m.path) != "":
@@ -215,7 +228,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 			m.before.Hash, m.before.Size = regie.HashOf(then), int64(len(then))
 			lost = b.adopt(ctx, then)
 		}
-	case m.before.Exists() && now.state.Hash != m.before.Hash:
+	case m.before.Exists() && !now.state.Same(m.before):
 		then, lost = b.content(ctx, m)
 	}
 	if regie.CodeOf(lost) == regie.CodeEngineGone || ctx.Err() != nil {
@@ -243,7 +256,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 
 // look reads a file as an undo sees it.
 func look(root *workspace.Root, name string) (workspace.Content, error) {
-	return root.LoadAny(name, maxLooked)
+	return root.LoadEntry(name, maxLooked)
 }
 
 // frees reports whether a directory that stands where a file was deleted is one that the target made, with nothing in it but what goes too.
@@ -414,7 +427,11 @@ func stateOf(c workspace.Content) regie.FileState {
 	if !c.Exists {
 		return regie.FileState{}
 	}
-	return regie.FileState{Hash: regie.HashOf(c.Data), Size: int64(len(c.Data)), Perm: c.Perm}
+	out := regie.FileState{Hash: regie.HashOf(c.Data), Size: c.Size, Perm: c.Perm}
+	if !c.Link {
+		out.Perm = regie.PermOf(c.Perm)
+	}
+	return out
 }
 
 // blocker is the file on the way to a path that goes with the undo; "" where there is none.
@@ -442,6 +459,9 @@ func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string,
 			continue
 		}
 		missing, err := root.Missing(f.Path)
+		if b.over != nil {
+			missing = slices.DeleteFunc(missing, func(dir string) bool { return b.over.dirs[dir] })
+		}
 		if err != nil && regie.CodeOf(err) != regie.CodeNotADirectory { // that is a conflict already
 			return nil, err
 		}
@@ -452,9 +472,13 @@ func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string,
 }
 
 // there are those of some directories that are there.
-func there(root *workspace.Root, dirs []string) []string {
+func (b *builder) there(root *workspace.Root, dirs []string) []string {
 	var out []string
 	for _, name := range dirs {
+		if b.over != nil && b.over.dirs[name] {
+			out = append(out, name)
+			continue
+		}
 		dir, err := root.OpenDir(name)
 		if err == nil && dir.Path == name {
 			out = append(out, name)

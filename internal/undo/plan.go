@@ -34,13 +34,19 @@ func merge(changes []regie.FileChange) (files []merged, made []string) {
 			continue
 		}
 		m := &files[n]
-		m.between = m.between || m.after.Hash != c.Before.Hash
+		m.between = m.between || !m.after.Same(c.Before)
 		m.after = c.After
 	}
-	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Hash == m.after.Hash })
+	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Same(m.after) && !m.permissions() })
 	slices.SortFunc(files, func(a, b merged) int { return strings.Compare(a.path, b.path) })
 	slices.Sort(made) // a directory before what is in it
 	return files, slices.Compact(made)
+}
+
+// permissions reports whether those of a file were changed.
+func (m *merged) permissions() bool {
+	files := m.before.Exists() && m.after.Exists() && !m.before.IsLink() && !m.after.IsLink()
+	return files && m.before.Perm != 0 && m.after.Perm != 0 && m.before.Perm != m.after.Perm
 }
 
 // remaining are the changes of paths that no standing undo has taken back.
@@ -65,16 +71,28 @@ type step struct {
 func decide(m merged, now found, lost error) step {
 	s := step{file: regie.UndoFile{Path: m.path, From: now.state, To: m.before}}
 	s.file.To.Perm = permOf(m, now.state)
+	same, asLeft := now.state.Same(m.before), now.state.Same(m.after)
+	permissions := m.permissions() && now.state.Exists() && now.state.Perm == m.after.Perm
 	switch {
 	case now.err != nil:
 		s.conflict = refusal(now.err)
 	case now.really != "" && now.really != m.path:
 		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("a link that was put on the way leads to %s now", now.really)}
-	case now.state.Hash == m.before.Hash: // nothing is to be done, so nothing is in the way
+	case now.state.IsLink() && !m.before.IsLink() && !m.after.IsLink():
+		s.conflict = refusal(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
+	case m.locked(now.state):
+		s.conflict = refusal(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", m.path))
+	case same && !permissions: // nothing is to be done, so nothing is in the way
 		s.file.To = now.state
+	case same:
+	case m.before.Same(m.after) && now.state.Exists() && !now.state.IsLink(): // of what others have written since the permissions alone come back
+		s.file.To = now.state
+		if permissions {
+			s.file.To.Perm = m.before.Perm
+		}
 	case lost != nil:
 		s.conflict = refusal(lost)
-	case now.state.Hash == m.after.Hash:
+	case asLeft:
 	case !now.state.Exists():
 		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("it has been deleted since"), Forceable: true}
 	case !m.after.Exists():
@@ -85,6 +103,13 @@ func decide(m merged, now found, lost error) step {
 	return s
 }
 
+// locked reports whether somebody else has made the file read-only: what was so before, or what the target made so, is not meant.
+func (m *merged) locked(now regie.FileState) bool {
+	const writable = 0o222
+	free := m.after.Perm != 0 && m.after.Perm&writable == 0 || m.before.Perm != 0 && m.before.Perm&writable == 0 || m.permissions() && m.after.Perm == now.Perm
+	return now.Exists() && !now.IsLink() && now.Perm&writable == 0 && !free
+}
+
 // refusal is a conflict that nothing overrides, in the words of an error.
 func refusal(err error) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeOf(err), Sentence: regie.SentenceOf(err)}
@@ -92,11 +117,12 @@ func refusal(err error) *regie.UndoConflict {
 
 // permOf is what permissions a file gets that is put back: those that it has, unless the round changed them; one that is made anew those that it had.
 func permOf(m merged, now regie.FileState) fs.FileMode {
-	changed := m.after.Perm != 0 && m.before.Perm != 0 && m.after.Perm != m.before.Perm
 	switch {
 	case !m.before.Exists():
 		return 0
-	case now.Exists() && !changed:
+	case m.before.IsLink():
+		return m.before.Perm
+	case now.Exists() && !now.IsLink() && !m.permissions():
 		return now.Perm
 	default:
 		return m.before.Perm

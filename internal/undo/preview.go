@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 const (
@@ -24,12 +25,15 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	p := regie.FilePreview{Conflict: s.conflict}
 	from, to, name := s.file.From, s.file.To, m.path
 	added, removed := 0, 0
-	text := isText(now) && isText(then)
+	now, then = asText(now), asText(then)
+	text, secret := isText(now) && isText(then), workspace.Protected(name) == workspace.Secret
 	known := s.conflict == nil || s.conflict.Forceable
-	if known && text && from.Hash != to.Hash && len(now) <= maxCompared && len(then) <= maxCompared {
+	if known && text && !secret && from.Hash != to.Hash && len(now) <= maxCompared && len(then) <= maxCompared {
 		p.Diff, added, removed = diff(name, from, to, now, then)
 	}
 	switch {
+	case from.Same(to) && from.Perm != to.Perm && from.Exists() && s.conflict == nil:
+		p.Sentence = regie.Say("put the permissions of %s back", name)
 	case from.Hash == to.Hash && s.conflict == nil:
 		p.Sentence = regie.Say("%s is as it was before: nothing to do", name)
 	case !m.before.Exists():
@@ -41,13 +45,15 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	default:
 		p.Sentence = regie.Say("put %s back: %s bytes become %s bytes", name, strconv.FormatInt(from.Size, 10), strconv.FormatInt(to.Size, 10))
 	}
-	if known && !text {
+	if known && secret {
+		p.Warnings = append(p.Warnings, regie.Say("it may hold a secret, so no lines are shown"))
+	} else if known && !text {
 		p.Warnings = append(p.Warnings, regie.Say("it is not text, so no lines are shown"))
 	}
 	if m.between {
 		p.Warnings = append(p.Warnings, regie.Say("somebody else changed it between two writes of the run: that goes too"))
 	}
-	if from.Exists() && to.Exists() && from.Perm != to.Perm {
+	if from.Exists() && to.Exists() && !from.IsLink() && !to.IsLink() && from.Perm != to.Perm {
 		p.Warnings = append(p.Warnings, regie.Say("its permissions become %s", to.Perm.String()))
 	}
 	return p
@@ -85,6 +91,14 @@ func diff(name string, from, to regie.FileState, now, then []byte) (out string, 
 		out = out[:end] + "\n[…]\n"
 	}
 	return out, added, removed
+}
+
+// asText is a link in words; what else it is stays as it is.
+func asText(data []byte) []byte {
+	if target, err := regie.LinkTarget(data); err == nil {
+		return []byte("link to " + target + "\n")
+	}
+	return data
 }
 
 // isText reports whether content can be shown line by line.

@@ -41,6 +41,10 @@ type Request struct {
 	Short     string
 	Root      string
 	SessionID regie.ID
+	// Back is a message, a run or a part of a run's id: with it the newest run is sought among those of its session that came with it or since.
+	Back string
+	// Over are runs and undos that are assumed to be undone before this one, in this order; only for a plan.
+	Over []regie.ID
 	// Chat takes the round's messages out of the conversation too. An undo of an undo does so where that did.
 	Chat bool
 	// Force puts files back that others have changed since; what they hold now is kept first.
@@ -88,7 +92,11 @@ func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	if err != nil {
 		return regie.UndoPlan{}, err
 	}
-	b := builder{Undoer: u, in: in, source: source, target: target, show: true}
+	over, err := u.over(ctx, in)
+	if err != nil {
+		return regie.UndoPlan{}, err
+	}
+	b := builder{Undoer: u, in: in, source: source, target: target, show: true, over: over}
 	return b.plan(ctx)
 }
 
@@ -234,6 +242,12 @@ func conflictError(plan *regie.UndoPlan, force bool) error {
 func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource, target regie.ID, err error) {
 	filter := store.UndoFilter{Root: in.Root, SessionID: in.SessionID, ID: in.Target, Short: in.Short, Talk: in.Chat}
 	named := !in.Target.IsZero() || in.Short != ""
+	if in.Back != "" && !named {
+		if filter.Back, err = u.back(ctx, in.Back); err != nil {
+			return source, target, err
+		}
+		filter.Root, filter.SessionID, filter.Limit = "", regie.ID{}, maxBack
+	}
 	if named {
 		filter.Root, filter.SessionID = "", regie.ID{} // an id says where
 	}
@@ -257,6 +271,9 @@ func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource,
 		return source, found[0].UndoID, err
 	}
 	for _, c := range found {
+		if in.skips(c.RoundID) {
+			continue
+		}
 		if source, err = u.Store.UndoSource(ctx, c.RoundID); err != nil {
 			return source, target, err
 		}

@@ -52,3 +52,25 @@ func (h handle) open(name string) (io.ReadCloser, int64, error) {
 	}
 	return f, info.Size(), nil
 }
+
+// look describes an entry of this directory, of a link the link itself, without opening it.
+func (h handle) look(name string) (SurveyEntry, error) {
+	info, err := h.at.Lstat(name)
+	if err != nil {
+		return SurveyEntry{}, err
+	}
+	return SurveyEntry{Mode: info.Mode().Type() | info.Mode().Perm(), Links: 1, Stamp: Stamp{Size: info.Size(), Mtime: info.ModTime().UnixNano()}}, nil
+}
+
+// readlink returns what a link of this directory says.
+func (h handle) readlink(name string) (string, error) { return h.at.Readlink(name) }
+
+// file opens a regular file of this directory.
+func (h handle) file(name string) (*os.File, error) {
+	seen, err := h.at.Lstat(name)
+	if err != nil || !seen.Mode().IsRegular() {
+		return nil, errSwapped
+	}
+	f, _, err := openSeen(h.at, name, seen)
+	return f, err
+}

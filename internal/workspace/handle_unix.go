@@ -46,6 +46,55 @@ func (h handle) open(name string) (io.ReadCloser, int64, error) {
 	return rawFile(fd), stat.Size, nil
 }
 
+// look describes an entry of this directory, of a link the link itself, without opening it.
+func (h handle) look(name string) (SurveyEntry, error) {
+	var stat unix.Stat_t
+	for {
+		err := unix.Fstatat(int(h.f.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return SurveyEntry{}, err
+		}
+		break
+	}
+	mode := fs.FileMode(stat.Mode & 0o777)
+	switch stat.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	default:
+		mode |= fs.ModeIrregular
+	}
+	return SurveyEntry{Mode: mode, Links: uint64(stat.Nlink), Stamp: stampOf(&stat)}, nil //nolint:unconvert // it is narrower on other systems
+}
+
+// readlink returns what a link of this directory says.
+func (h handle) readlink(name string) (string, error) {
+	buffer := make([]byte, maxLinkText+1)
+	n, err := unix.Readlinkat(int(h.f.Fd()), name, buffer)
+	if err != nil {
+		return "", err
+	}
+	return string(buffer[:n]), nil
+}
+
+// file opens a regular file of this directory. It waits for no FIFO.
+func (h handle) file(name string) (*os.File, error) {
+	fd, err := openAt(h.f, name, unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.Join(errSwapped, err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 func openAt(dir *os.File, name string, flags int) (fd int, err error) {
 	for {
 		fd, err = unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)

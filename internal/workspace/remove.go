@@ -61,6 +61,12 @@ func sameAside(dir *os.Root, aside string, before *Content) error {
 	if err != nil {
 		return err
 	}
+	if before.Link && os.SameFile(seen, before.info) {
+		if target, err := dir.Readlink(aside); err != nil || !bytes.Equal(regie.LinkData(target), before.Data) {
+			return changed(before.Path)
+		}
+		return nil
+	}
 	if !seen.Mode().IsRegular() || !os.SameFile(seen, before.info) {
 		return changed(before.Path)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Entry is what lies in a tree: a regular file, or what is none and why it is not read.
-type Entry struct {
+// TreeEntry is what lies in a tree: a regular file, or what is none and why it is not read.
+type TreeEntry struct {
 	Path string // without links, relative to the root
 	Size int64  // bytes, of a regular file
 	// Why is the code of what is not read: CodePathOutside for a link (none is followed), CodeSpecialFile, CodePathProtected for what may hold a
@@ -34,7 +34,7 @@ type TreeBounds struct {
 // Tree lists what lies below a directory, in the order of the paths' bytes, directories themselves left out. No link is followed, neither below
 // the directory nor on the way to it, so that all that it names lies where it says. Where there is no such directory the list is empty. It
 // returns CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to the directory, and the codes of OpenDir.
-func (r *Root) Tree(dir string, bounds TreeBounds) ([]Entry, error) {
+func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 	d, err := r.plainDir(dir)
 	switch regie.CodeOf(err) {
 	case "":
@@ -47,7 +47,7 @@ func (r *Root) Tree(dir string, bounds TreeBounds) ([]Entry, error) {
 	if err := w.walk(d, 1); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(w.found, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(w.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
 	return w.found, nil
 }
 
@@ -88,7 +88,7 @@ type treeWalk struct {
 	bounds TreeBounds
 	seen   int
 	bytes  int64 // read
-	found  []Entry
+	found  []TreeEntry
 }
 
 // walk looks through a directory and closes it.
@@ -125,7 +125,7 @@ func (w *treeWalk) walk(d *Dir, depth int) error {
 	for _, name := range dirs {
 		next, err := d.Enter(name)
 		if err != nil {
-			w.found = append(w.found, Entry{Path: path.Join(d.Path, name), Why: codeOr(err)})
+			w.found = append(w.found, TreeEntry{Path: path.Join(d.Path, name), Why: codeOr(err)})
 			continue
 		}
 		if err := w.walk(next, depth+1); err != nil {
@@ -143,8 +143,8 @@ func codeOr(err error) regie.Code {
 }
 
 // look describes what is no directory, and reads it where that was asked for.
-func (w *treeWalk) look(d *Dir, name string) (Entry, error) {
-	e := Entry{Path: path.Join(d.Path, name)}
+func (w *treeWalk) look(d *Dir, name string) (TreeEntry, error) {
+	e := TreeEntry{Path: path.Join(d.Path, name)}
 	info, err := d.Lstat(name)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -23,10 +24,13 @@ type Content struct {
 	Links  uint64      // how many names it has
 	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's word for it before it is changed.
 	Secret bool
+	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only LoadEntry returns one.
+	Link bool
 	// Large says that the file has more bytes than were to be loaded: there is no Data, and Identity stands for it.
 	Large bool
 	Size  int64
 	info  fs.FileInfo
+	entry bool // LoadEntry gave it
 }
 
 // Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what the file system says of it, which is the
@@ -59,10 +63,17 @@ func (r *Root) LoadLarge(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most, secrets: true, large: true})
 }
 
+// LoadEntry is LoadAny that refuses neither a file that nobody may write nor a link in the last place, which it gives as the link that it is: for
+// an undo, which puts back what others did.
+func (r *Root) LoadEntry(name string, most int64) (Content, error) {
+	return r.loadNamed(name, loading{most: most, secrets: true, entry: true})
+}
+
 // loading says how much of a file is loaded, and what is not refused.
 type loading struct {
 	most           int64
 	secrets, large bool
+	entry          bool // neither links nor files that nobody may write are refused
 }
 
 func (r *Root) loadNamed(name string, how loading) (Content, error) {
@@ -93,11 +104,13 @@ func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
 }
 
 func (r *Root) load(resolved, name string, how loading) (Content, error) {
-	c := Content{Path: resolved}
+	c := Content{Path: resolved, entry: how.entry}
 	f, info, err := r.open(resolved, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c, nil
+	case errors.Is(err, errSwapped) && how.entry:
+		return r.loadLink(c)
 	case errors.Is(err, errSwapped):
 		return c, r.throughLink(resolved, name)
 	case err != nil:
@@ -106,7 +119,7 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	defer f.Close()
 	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), links(info), info.Size(), info
 	switch {
-	case c.Perm&0o222 == 0:
+	case c.Perm&0o222 == 0 && !how.entry:
 		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
 	case info.Size() > how.most && how.large:
 		c.Large = true
@@ -119,6 +132,26 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 		err = regie.Errorf(regie.CodeFileTooLarge, "%s grows while it is being read", name)
 	}
 	return c, err
+}
+
+// loadLink reads a link as what it says.
+func (r *Root) loadLink(c Content) (Content, error) {
+	dir, base, err := r.parent(c.Path)
+	if err != nil {
+		return c, err
+	}
+	defer func() { _ = dir.Close() }() // nothing was written through it
+	info, err := dir.Lstat(base)
+	if err != nil || info.Mode().Type() != fs.ModeSymlink {
+		return c, errSwapped
+	}
+	target, err := dir.Readlink(base)
+	if err != nil {
+		return c, errSwapped
+	}
+	c.Exists, c.Link, c.Perm, c.Links, c.info = true, true, fs.ModeSymlink, 1, info
+	c.Data, c.Size = regie.LinkData(target), int64(len(target))
+	return c, nil
 }
 
 // throughLink says why a link is not written through, if it is a link that stands there.
@@ -148,7 +181,8 @@ func isLink(at *os.Root, name string) bool {
 type Change struct {
 	Before Content // as Load gave it
 	Data   []byte
-	// Perm is what a file that did not exist gets; 0 leaves it to the process's mask.
+	// Perm is what the file gets; 0 leaves it as it is, and of a file that did not exist to the process's mask. With fs.ModeSymlink a link is
+	// made, of which Data is what regie.LinkData gives.
 	Perm fs.FileMode
 	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised and replaced.
 	Tag string
@@ -197,7 +231,7 @@ func changed(name string) error {
 
 // unchanged compares the file with what it was, and its directory, which is held open, with the one that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
-	now, err := r.loadClean(before.Path, loading{most: int64(len(before.Data)), secrets: before.Secret, large: before.Large})
+	now, err := r.loadClean(before.Path, loading{most: int64(len(before.Data)), secrets: before.Secret, large: before.Large, entry: before.entry})
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
 		return changed(before.Path)
@@ -228,6 +262,13 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if change.Perm.Type() == fs.ModeSymlink {
+		target, err := regie.LinkTarget(change.Data)
+		if err != nil {
+			return err
+		}
+		return dir.Symlink(target, temp)
+	}
 	perm := fs.FileMode(0o666) // less the mask
 	if change.Before.Exists || change.Perm != 0 {
 		perm = 0o600 // until it has its owner
@@ -236,10 +277,11 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 	if err != nil {
 		return err
 	}
-	if change.Before.Exists {
+	switch {
+	case change.Before.Exists && !change.Before.Link:
 		keepOwner(f, change.Before.info)
-		err = f.Chmod(change.Before.Perm)
-	} else if change.Perm != 0 {
+		err = f.Chmod(cmp.Or(change.Perm.Perm(), change.Before.Perm))
+	case change.Perm != 0:
 		err = f.Chmod(change.Perm.Perm())
 	}
 	if err == nil {

@@ -42,7 +42,7 @@ func (b *batch) message(m *regie.Message) {
 	b.add(regie.EventMessage, m)
 }
 
-// callEvent is the body of tool_call and tool_result. It binds the intent and the result, which the call's row owns, by their
+// callEvent is the body of tool_call and tool_result. It binds the intent, what was changed and the result, which the call's row owns, by their
 // hashes, so that verify finds an altered row (decision 15). The arguments are bound by the message that proposed the call.
 type callEvent struct {
 	CallID     regie.ID         `json:"call_id"`
@@ -54,6 +54,7 @@ type callEvent struct {
 	Code       regie.NotRunCode `json:"code,omitempty"`
 	Intent     regie.Hash       `json:"intent,omitzero"`
 	Executed   regie.Hash       `json:"executed,omitzero"` // what a person's edit made of the arguments
+	Changed    regie.Hash       `json:"changed,omitzero"`  // what it made of files
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
 	Lost       int64            `json:"lost,omitempty"` // bytes of the whole result, which could not be stored
@@ -77,7 +78,7 @@ func (b *batch) started(c *regie.Call) {
 func (b *batch) settled(c *regie.Call) {
 	event := callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: about(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Lost: c.ResultLost,
-		Recovered: c.Recovered, DurationUS: c.DurationUS,
+		Recovered: c.Recovered, DurationUS: c.DurationUS, Changed: hashOrZero(c.Changed),
 	}
 	if c.Error != nil {
 		event.Error = c.Error.Code

@@ -203,7 +203,7 @@ func (t *tx) family(id regie.ID) ([]tombstone, error) {
 // contents are the statements that take what a session held out of its rows; ?1 is its chain. The schema lets them pass only behind a
 // tombstone.
 var contents = []string{
-	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, result = substr(result, 1, 0), result_blob = NULL,
+	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, changed = NULL, result = substr(result, 1, 0), result_blob = NULL,
 		error = CASE WHEN error IS NULL THEN NULL ELSE json_object('code', coalesce(json_extract(error, '$.code'), ''), 'message', '', 'retryable', json('false')) END
 		WHERE id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
 	`UPDATE calls SET tool = CASE WHEN definition IS NULL THEN '' ELSE tool END, provider_call_id = NULL
@@ -293,13 +293,23 @@ func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	if err != nil {
 		return err
 	}
-	return t.each("SELECT c.intent FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND c.intent IS NOT NULL", []any{chain}, func(row found) error {
-		var intent string
-		if err := row.Scan(&intent); err != nil {
+	return t.evidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain}, func(hash regie.Hash) { blobs[hash] = true })
+}
+
+// evidence finds the hashes that calls name in what they stored of files, before they ran and after it; from selects the calls c.
+func (t *tx) evidence(from string, args []any, fn func(regie.Hash)) error {
+	for _, column := range []string{"c.intent", "c.changed"} {
+		if err := t.each("SELECT "+column+" "+from+" "+column+" IS NOT NULL", args, func(row found) error {
+			var said string
+			if err := row.Scan(&said); err != nil {
+				return err
+			}
+			return eachHash(said, fn)
+		}); err != nil {
 			return err
 		}
-		return eachHash(intent, func(hash regie.Hash) { blobs[hash] = true })
-	})
+	}
+	return nil
 }
 
 // eachHash finds the hashes that an intent names; a tool's evidence is its own, so each text that is one counts.
@@ -344,13 +354,7 @@ func (t *tx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) er
 	if len(blobs) == 0 {
 		return nil
 	}
-	if err := t.each("SELECT intent FROM calls WHERE intent IS NOT NULL", nil, func(row found) error {
-		var intent string
-		if err := row.Scan(&intent); err != nil {
-			return err
-		}
-		return eachHash(intent, func(hash regie.Hash) { delete(blobs, hash) })
-	}); err != nil {
+	if err := t.evidence("FROM calls c WHERE", nil, func(hash regie.Hash) { delete(blobs, hash) }); err != nil {
 		return err
 	}
 	for hash := range blobs {

@@ -209,7 +209,7 @@ func (c *copying) call(call regie.Call) regie.Call {
 	if call.CopyOf.IsZero() {
 		call.CopyOf = call.ID
 	}
-	call.MessageID, call.ID, call.SessionID, call.Intent = c.messages[call.MessageID], c.calls[call.ID], c.to, nil
+	call.MessageID, call.ID, call.SessionID, call.Intent, call.Changed = c.messages[call.MessageID], c.calls[call.ID], c.to, nil, nil
 	if !call.DuplicateOf.IsZero() {
 		call.DuplicateOf = c.calls[call.DuplicateOf]
 	}

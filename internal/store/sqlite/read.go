@@ -198,7 +198,7 @@ func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regi
 	rows, err := q.QueryContext(ctx, `SELECT c.id, s.id, c.round_id, c.exchange, c.ordinal, c.message_id, c.origin, c.tool, c.provider_call_id, c.kind, c.class,
 			c.signature, c.definition, c.arguments, c.executed, c.ask, c.state, c.code, c.intent, c.result, c.error, c.result_blob,
 			coalesce((SELECT size FROM blobs WHERE hash = c.result_blob AND data IS NULL AND in_file = 0), 0), c.duplicate_of, c.attempts,
-			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at, c.resolved_as, c.resolved_by, c.resolve_note, c.resolved_at, c.copy_of
+			c.recovered, coalesce(c.duration_us, 0), c.proposed_at, c.started_at, c.settled_at, c.resolved_as, c.resolved_by, c.resolve_note, c.resolved_at, c.copy_of, c.changed
 		`+from, args...)
 	if err != nil {
 		return nil, err
@@ -218,12 +218,12 @@ func readCalls(ctx context.Context, q querier, from string, args ...any) ([]regi
 func scanCall(row scanner) (regie.Call, error) {
 	var c regie.Call
 	var origin, kind, class, state string
-	var provider, executed, code, intent, result, problem, as, by, note sql.NullString
+	var provider, executed, code, intent, result, problem, as, by, note, changed sql.NullString
 	var proposed int64
 	var started, settled, resolved sql.NullInt64
 	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
 		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.ResultLost, &c.DuplicateOf, &c.Attempts,
-		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved, &c.CopyOf)
+		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved, &c.CopyOf, &changed)
 	if err != nil {
 		return c, err
 	}
@@ -235,6 +235,9 @@ func scanCall(row scanner) (regie.Call, error) {
 	}
 	if intent.Valid {
 		c.Intent = json.RawMessage(intent.String)
+	}
+	if changed.Valid {
+		c.Changed = json.RawMessage(changed.String)
 	}
 	c.ProposedAt, c.StartedAt, c.SettledAt = fromMicros(proposed), fromNullMicros(started), fromNullMicros(settled)
 	if as.Valid {

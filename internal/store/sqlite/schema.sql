@@ -384,7 +384,7 @@ CREATE TABLE calls (
     resolved_at      INTEGER, -- a person settled an UNKNOWN (decision 5)
     resolved_by      TEXT,
     resolved_as      TEXT CHECK (resolved_as IN ('happened', 'did_not_happen')),
-    resolve_note     TEXT, copy_of BLOB CHECK (copy_of IS NULL OR length(copy_of) = 16),
+    resolve_note     TEXT, copy_of BLOB CHECK (copy_of IS NULL OR length(copy_of) = 16), changed TEXT CHECK (changed IS NULL OR (kind = 'action' AND started_at IS NOT NULL AND settled_at IS NOT NULL)),
     UNIQUE (message_id, ordinal),
     CHECK (kind <> 'query' OR class = 'read'),
     CHECK (origin <> 'USER' OR kind = 'query'),          -- people's enrichments are queries only (spec 4.1)
@@ -829,6 +829,14 @@ CREATE TABLE former_levels (
 
 CREATE INDEX former_levels_by_level ON former_levels (level2);
 
+CREATE TRIGGER calls_changed BEFORE UPDATE OF changed ON calls
+WHEN NEW.changed IS NOT OLD.changed AND NOT (OLD.state = 'STARTED' AND OLD.settled_at IS NULL AND OLD.changed IS NULL AND NEW.settled_at IS NOT NULL)
+  AND NOT (NEW.changed IS NULL AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
+
+CREATE TRIGGER calls_changed_comes BEFORE INSERT ON calls WHEN NEW.changed IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
+
 -- version 0 1
 
 -- version 1 1
@@ -854,4 +862,6 @@ CREATE INDEX former_levels_by_level ON former_levels (level2);
 -- version 13 1
 
 -- version 14 1
+
+-- version 16 1
 

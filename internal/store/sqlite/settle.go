@@ -95,9 +95,10 @@ func (t *tx) settleCall(c *regie.Call, now time.Time) error {
 		}
 	}
 	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
-			executed = coalesce(?, executed)
+			executed = coalesce(?, executed), changed = ?
 		WHERE id = ? AND settled_at IS NULL`,
-		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts, now.UnixMicro(), null(string(c.Executed)), c.ID)
+		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts, now.UnixMicro(), null(string(c.Executed)),
+		null(string(c.Changed)), c.ID)
 }
 
 // totals is what a transition adds to its round's sums, and what of its reservation it gives back.

@@ -47,6 +47,7 @@ type spokenCall struct {
 	result    regie.Hash
 	executed  regie.Hash // what a person's edit made of the arguments
 	intent    regie.Hash
+	changed   regie.Hash
 	resolved  *regie.Resolution
 	copyOf    regie.ID
 }
@@ -253,6 +254,9 @@ func (l *spokenLog) call(row logRow, event *callEvent) {
 	}
 	if !event.Intent.IsZero() {
 		call.intent = event.Intent
+	}
+	if !event.Changed.IsZero() {
+		call.changed = event.Changed
 	}
 }
 

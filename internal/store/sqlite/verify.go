@@ -184,6 +184,8 @@ func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, sai
 			return broken("what call %s ran with was altered", c.ID)
 		case hashOrZero(c.Intent) != log.intent && report.Erased == 0:
 			return broken("the evidence of call %s was altered", c.ID)
+		case hashOrZero(c.Changed) != log.changed && report.Erased == 0:
+			return broken("what call %s made of files was altered", c.ID)
 		case c.State != log.state || c.NotRun != log.code:
 			return broken("call %s is %s, the log says %s", c.ID, c.State, log.state)
 		case !log.result.IsZero() && regie.HashOf([]byte(c.Result)) != log.result:

@@ -128,6 +128,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Resolve":            resolve,
 		"Notes":              notes,
 		"Enrich":             enrich,
+		"Changed":            changed,
 		"RecentCalls":        recentCalls,
 		"HandOver":           handOver,
 		"Closes":             closes,

@@ -40,6 +40,7 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	case k.sandbox.Network():
 		p.Warnings = append(p.Warnings, regie.Say("it can reach the network, and send out what it can read"))
 	}
+	p.Warnings = append(p.Warnings, k.covered(ctx, inv)...)
 	if !isLiteral {
 		p.Once = true
 		p.Warnings = append(p.Warnings, regie.Say("a shell runs it: no answer for longer can cover it"))

@@ -7,6 +7,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -41,11 +43,14 @@ type Config struct {
 	Sandbox *sandbox.Sandbox
 	// MaxTimeout bounds the timeout that a call may ask for; zero means MaxTimeout.
 	MaxTimeout time.Duration
+	// Snapshots secure what the workspace holds before a command runs; nil: no undo takes back what commands change.
+	Snapshots *snapshot.Store
 }
 
 type toolkit struct {
-	sandbox *sandbox.Sandbox
-	most    time.Duration
+	sandbox   *sandbox.Sandbox
+	snapshots *snapshot.Store
+	most      time.Duration
 }
 
 type args struct {
@@ -56,7 +61,7 @@ type args struct {
 
 // Tools returns shell.shell_exec (spec 8.2).
 func Tools(c Config) ([]tool.Tool, error) {
-	k := &toolkit{sandbox: c.Sandbox, most: c.MaxTimeout}
+	k := &toolkit{sandbox: c.Sandbox, snapshots: c.Snapshots, most: c.MaxTimeout}
 	if k.most <= 0 {
 		k.most = MaxTimeout
 	}
@@ -64,10 +69,11 @@ func Tools(c Config) ([]tool.Tool, error) {
 		Name: Name, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal, Timeout: k.most + ending,
 		Description: "Run a command in the workspace. A person is asked, unless a rule allows exactly this command; one plain command without pipes, " +
 			"redirections, variables or wildcards can be allowed for longer. Standard input is empty. It can write only in the workspace and in a temporary directory, " +
-			"and mostly has no network. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end. " +
+			"and mostly has no network. Nothing that it starts lives longer than it. The result has the exit code and the output, of a long one its beginning and its end, " +
+			"and which files it changed. " +
 			"Use the files tools to read and change files.",
 	}, tool.Handler[args]{
-		Run: k.run, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk, Command: k.command,
+		Run: k.attempt, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk, Command: k.command, Track: k.track, Changes: k.changes,
 		Schema: func(s *jsonschema.Schema) {
 			least, most := 1.0, k.most.Seconds()
 			s.Properties["timeout"].Minimum, s.Properties["timeout"].Maximum = &least, &most
@@ -87,6 +93,8 @@ type intent struct {
 	Sandbox string   `json:"sandbox"`        // as in the precondition
 	Argv    []string `json:"argv,omitempty"` // of a literal command
 	Dir     string   `json:"cwd"`
+	// Tree names the snapshot of what the workspace held.
+	Tree regie.Hash `json:"tree,omitzero"`
 }
 
 // place is a command's directory, in the workspace without links.
@@ -193,8 +201,21 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 	if err != nil {
 		return nil, err
 	}
+	tree, err := k.secure(ctx, inv)
+	if err != nil {
+		return nil, err
+	}
 	argv, _ := literal(a.Command)
-	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir})
+	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir, Tree: tree})
+}
+
+// attempt runs the command, and lets go of what was secured for it where it was never started.
+func (k *toolkit) attempt(ctx context.Context, inv *tool.Invocation, a args) (tool.Result, error) {
+	result, err := k.run(ctx, inv, a)
+	if _, never := errors.AsType[tool.NotDone](err); never && k.snapshots != nil {
+		k.snapshots.Drop(inv.Workspace, inv.CallID)
+	}
+	return result, err
 }
 
 // run runs the command. It fails with NotDone only where the command was never started; where its time is over, or it is stopped, what it
@@ -232,6 +253,9 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 		},
 	})
 	show.end()
+	if end := slices.Concat(said.Head(), said.Tail()); inv.Output != nil && len(end) > 0 && end[len(end)-1] != '\n' {
+		inv.Output("\n") // what comes next is not the command's
+	}
 	switch {
 	case err != nil && regie.CodeOf(err) != regie.CodeToolError:
 		return tool.Result{}, tool.NotDone{Err: err}

@@ -1,0 +1,257 @@
+package app_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// entries is all that the workspace holds, as what it is: type, permissions, content or where a link leads.
+func (u *undoing) entries() map[string]string {
+	u.t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(u.root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == u.root {
+			return err
+		}
+		name, _ := filepath.Rel(u.root, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		content := ""
+		switch {
+		case info.Mode().Type() == fs.ModeSymlink:
+			content, err = os.Readlink(path)
+		case info.Mode().IsRegular():
+			var data []byte
+			data, err = os.ReadFile(path)
+			content = string(data)
+		}
+		out[name] = info.Mode().String() + " " + content
+		return err
+	})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return out
+}
+
+func (u *undoing) same(what string, want map[string]string) {
+	u.t.Helper()
+	if diff := cmp.Diff(want, u.entries()); diff != "" {
+		u.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestUndoCommand: what a command changed, created, deleted, renamed, linked and chmodded goes back, and comes again by an undo of the undo.
+func TestUndoCommand(t *testing.T) {
+	needsSandbox(t)
+	const script = `echo new > made; mkdir -p deep/er; echo x > deep/er/file; echo more >> kept; rm gone; mv from to; chmod 755 script; ln -s kept link; rm old-link; ` +
+		`rm -r dir; ln -s / dir; echo secret > .env; echo built > out.o; touch seen`
+	u := newUndoing(t, newModel(t, says("", runs("a", script, 20)), says("ok")), map[string]string{
+		"kept": "a\n", "gone": "b\n", "from": "c\n", "script": "#!\n", "dir/one": "1\n", "dir/two": "2\n", "seen": "s\n", ".env": "KEY=1\n", ".gitignore": "*.o\n", "out.o": "o\n",
+	})
+	if err := os.Symlink("from", filepath.Join(u.root, "old-link")); err != nil {
+		t.Fatal(err)
+	}
+	before := u.entries()
+	run := u.say(regie.NewID(), "do it")
+	after := u.entries()
+	view, err := u.conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := view.Exchanges[0].Calls[0]
+	for _, want := range []string{"changed 13 files: ", "A made", "A deep/er/file", "M kept", "D gone", "D from", "A to", "P script", "A link", "D old-link", "A dir", "D dir/one", "M .env"} {
+		if !strings.Contains(call.Result, want) {
+			t.Errorf("the result does not say %q:\n%s", want, call.Result)
+		}
+	}
+	if strings.Contains(call.Result, "out.o") || strings.Contains(call.Result, "seen") {
+		t.Errorf("the result says too much:\n%s", call.Result)
+	}
+	plan := u.plan(dispatch.UndoRequest{SessionID: run.SessionID})
+	for i := range plan.Previews {
+		if plan.Previews[i].Conflict != nil || strings.Contains(plan.Previews[i].Diff, "KEY=1") {
+			t.Errorf("%s: %+v", plan.Files[i].Path, plan.Previews[i])
+		}
+	}
+	if len(plan.Effects) != 0 {
+		t.Errorf("a confined command has effects: %+v", plan.Effects)
+	}
+	done := u.undo(dispatch.UndoRequest{Target: run.RoundID, Plan: plan.Plan})
+	before["out.o"] = after["out.o"] // ignored
+	if done.Left() != 0 {
+		t.Errorf("left: %+v", done.Files)
+	}
+	u.same("undone", before)
+	again := u.undo(dispatch.UndoRequest{Target: done.ID})
+	if again.Left() != 0 {
+		t.Errorf("left: %+v", again.Files)
+	}
+	u.same("redone", after)
+	u.undo(dispatch.UndoRequest{Target: again.ID})
+	u.same("undone again", before)
+}
+
+// TestUndoSeries: several runs of a session are planned on one another and undone together, back to a message, commands and files alike; and they
+// come again in the other order.
+func TestUndoSeries(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t,
+		says("", over("a", "f", "1\n"), over("b", "dir/g", "1\n")), says("done"),
+		says("", runs("c", "echo 2 >> f; rm -r dir; ln -s / dir; chmod 600 kept", 20)), says("ok"),
+		says("", over("d", "f", "3\n"), runs("e", "mv f h; rm dir; echo k > kept", 20)), says("all done")), map[string]string{"kept": "k0\n"})
+	session := regie.NewID()
+	states := []map[string]string{u.entries()}
+	var rounds []dispatch.Run
+	for _, text := range []string{"one", "two", "three"} {
+		rounds = append(rounds, u.say(session, text))
+		states = append(states, u.entries())
+	}
+	view, err := u.conn.Get(t.Context(), rounds[1].RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, back := range []struct {
+		to   string
+		want int
+	}{{rounds[0].RoundID.String(), 3}, {rounds[1].RoundID.String(), 2}, {view.Trigger.ID.String(), 2}, {"", 3}} {
+		var plans []regie.UndoPlan
+		in := dispatch.UndoRequest{SessionID: session, Back: back.to}
+		for {
+			plan, err := u.conn.PlanUndo(t.Context(), in)
+			if regie.CodeOf(err) == regie.CodeNotFound {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(plan.Conflicts(false)) > 0 || plan.RoundID != rounds[2-len(plans)].RoundID {
+				t.Fatalf("back to %s: %+v", back.to, plan)
+			}
+			plans, in.Over = append(plans, plan), append(in.Over, plan.RoundID)
+		}
+		if len(plans) != back.want {
+			t.Fatalf("back to %s: %d runs, want %d", back.to, len(plans), back.want)
+		}
+		u.same("planned", states[3])
+		var done []regie.ID
+		for i := range plans {
+			did := u.undo(dispatch.UndoRequest{Target: plans[i].RoundID, Plan: plans[i].Plan}) // exactly what was planned on top of the others
+			done = append(done, did.ID)
+		}
+		u.same("undone back to "+back.to, states[3-back.want])
+		var over []regie.ID
+		for _, id := range slices.Backward(done) {
+			plan := u.plan(dispatch.UndoRequest{Target: id, Over: over})
+			if len(plan.Conflicts(false)) > 0 {
+				t.Fatalf("redo: %+v", plan.Previews)
+			}
+			over = append(over, id)
+		}
+		for _, id := range slices.Backward(done) {
+			u.undo(dispatch.UndoRequest{Target: id})
+		}
+		u.same("redone", states[3])
+	}
+}
+
+// TestUndoUnknownCommand: what a command did until its time was over, or what another one that may have done more did, goes back, and it is listed.
+func TestUndoUnknownCommand(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > made; rm kept; sleep 60", 1)), says("ok")), map[string]string{"kept": "k\n"})
+	before := u.entries()
+	run := u.say(regie.NewID(), "do it")
+	view, err := u.conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := view.Exchanges[0].Calls[0]; c.State != regie.CallUnknown || !strings.Contains(c.Error.Message, "changed 2 files: D kept, A made") {
+		t.Fatalf("got %s %+v", c.State, c.Error)
+	}
+	done := u.undo(dispatch.UndoRequest{SessionID: run.SessionID})
+	if len(done.Effects) != 1 || done.Effects[0].State != regie.CallUnknown {
+		t.Errorf("effects: %+v", done.Effects)
+	}
+	u.same("undone", before)
+}
+
+// TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said, and is kept then.
+func TestUndoCommandConflicts(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > f; ln -s f l; rm gone; chmod 755 mode", 20)), says("ok")), map[string]string{
+		"f": "old\n", "gone": "g\n", "mode": "m\n",
+	})
+	before := u.entries()
+	run := u.say(regie.NewID(), "do it")
+	u.put("f", "mine\n")
+	u.put("gone", "mine\n")
+	u.put("mode", "mine\n")
+	if err := errors.Join(os.Remove(filepath.Join(u.root, "l")), os.Symlink("elsewhere", filepath.Join(u.root, "l"))); err != nil {
+		t.Fatal(err)
+	}
+	mine := u.entries()
+	_, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: run.SessionID})
+	if regie.CodeOf(err) != regie.CodeUndoConflict || !strings.Contains(err.Error(), "f (") || !strings.Contains(err.Error(), "gone (") || !strings.Contains(err.Error(), "l (") {
+		t.Errorf("got %v", err)
+	}
+	u.same("refused", mine)
+	done := u.undo(dispatch.UndoRequest{SessionID: run.SessionID, Force: true})
+	before["mode"] = strings.Replace(before["mode"], "m\n", "mine\n", 1) // its permissions alone were changed
+	u.same("forced", before)
+	u.undo(dispatch.UndoRequest{Target: done.ID})
+	u.same("taken back", mine)
+}
+
+// TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's, not the command's.
+func TestUndoCommandsBeside(t *testing.T) {
+	needsSandbox(t)
+	var m *model
+	m = newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		step := says("", runs("a", "echo one > mine; while [ ! -e theirs ]; do sleep 0.02; done", 20))
+		if strings.Contains(m.last(), "the-other-session") {
+			step = says("", over("b", "theirs", "two\n"))
+		}
+		step(w, r)
+	}, says("ok"))
+	u := newUndoing(t, m, nil)
+	first := u.request(everything)
+	first.SessionID, first.Text = regie.NewID(), "first"
+	one, err := u.conn.Submit(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // the command runs
+		if _, err := os.Stat(filepath.Join(u.root, "mine")); err == nil {
+			break
+		}
+		if view, err := u.conn.Get(t.Context(), one.RoundID); err != nil || view.Round.State == regie.RoundEnded {
+			t.Fatalf("the command does not run: %v", err)
+		}
+	}
+	two := u.say(regie.NewID(), "the-other-session")
+	u.await(u.conn, one)
+	view, err := u.conn.Get(t.Context(), one.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view.Exchanges[0].Calls[0].Result; !strings.Contains(got, "changed 1 file: A mine\n") {
+		t.Errorf("the command's: %q", got)
+	}
+	u.undo(dispatch.UndoRequest{Target: one.RoundID})
+	u.holds("undone", map[string]string{"theirs": "two\n"})
+	u.undo(dispatch.UndoRequest{Target: two.RoundID})
+	u.holds("both undone", map[string]string{})
+}

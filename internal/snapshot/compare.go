@@ -1,0 +1,360 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/regie-run/regie"
+)
+
+// Changes are what a command made of its workspace.
+type Changes struct {
+	// Files are what it made of files and links, by their paths; the content from before of each is in the store.
+	Files []regie.FileChange `json:"files,omitempty"`
+	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of it.
+	Uncovered int      `json:"uncovered,omitempty"`
+	Names     []string `json:"uncovered_names,omitempty"`
+	// Git says that the history of the repository is another one: a commit, a checkout.
+	Git bool `json:"git,omitempty"`
+}
+
+// Empty reports whether nothing was seen to have changed.
+func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 && !c.Git }
+
+const maxUncovered = 10 // names of what is not covered
+
+// Comparison says what is compared.
+type Comparison struct {
+	Call regie.ID
+	Tree regie.Hash // of the snapshot that was taken for the call
+	// Others are what is known to have been done by others meanwhile, in their order.
+	Others []regie.FileChange
+	// Keep makes a content a blob of the store. It is called for the content from before of each file that was changed or deleted, by several
+	// goroutines; nil keeps none.
+	Keep func(context.Context, []byte) (regie.Hash, error)
+}
+
+// Compare says what has changed in a workspace since a snapshot was taken for a call. The snapshot stays, so that a call whose result could not be
+// stored can be compared again.
+//
+// Whatever changes files between Take and Compare counts as the call's, but for what others are known to have done: nothing tells who wrote.
+// Where somebody else and then the call changed a file, both are the call's.
+func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) (Changes, error) {
+	p, err := s.at(at.ID)
+	if err != nil {
+		return Changes{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, err := p.tree(in.Tree)
+	if err != nil {
+		return Changes{}, err
+	}
+	now, said, err := p.take(ctx, at.Root, before)
+	if err != nil {
+		return Changes{}, err
+	}
+	c := compare(before, now, said.Blind)
+	if said.Special > 0 {
+		c.special(before, said.SpecialNames)
+	}
+	c.without(in.Others)
+	if err := p.save(ctx, &c, in.Keep); err != nil {
+		return Changes{}, err
+	}
+	p.done(in.Call)
+	return c.Changes, nil
+}
+
+// change is one file of two trees.
+type change struct {
+	regie.FileChange
+	target string // of a link that was there before
+	theirs bool   // others have done it
+}
+
+// compared are the differences of two trees.
+type compared struct {
+	Changes
+	all []change
+}
+
+func (c *compared) uncovered(name string) {
+	if c.Uncovered++; len(c.Names) < maxUncovered {
+		c.Names = append(c.Names, name)
+	}
+}
+
+// special notes special files that stand where something was before: others were not looked for then.
+func (c *compared) special(before *tree, names []string) {
+	for i := range before.nodes {
+		if n := &before.nodes[i]; !n.Mode.IsDir() && slices.Contains(names, n.Path) {
+			c.uncovered(n.Path)
+		}
+	}
+}
+
+// compare finds what is not in both trees alike.
+// blind are places that could not be looked at the second time: of what lies there nothing is known.
+func compare(before, now *tree, blind []string) compared {
+	c := compared{Changes: Changes{Git: before.git != now.git}}
+	if before == now {
+		return c
+	}
+	was := maps.Clone(before.byPath())
+	var made []string
+	for i := range now.nodes {
+		n := &now.nodes[i]
+		b := was[n.Path]
+		if b != nil && b.Mode.IsDir() == n.Mode.IsDir() {
+			delete(was, n.Path)
+		}
+		switch {
+		case n.Mode.IsDir():
+			if b == nil || !b.Mode.IsDir() {
+				made = append(made, n.Path)
+			}
+		case b == nil || b.Mode.IsDir():
+			c.appeared(n)
+		default:
+			c.differ(b, n)
+		}
+	}
+	for i := range before.nodes { // in their order
+		b := &before.nodes[i]
+		hidden := slices.ContainsFunc(blind, func(dir string) bool { return b.Path == dir || dir == "." || strings.HasPrefix(b.Path, dir+"/") })
+		switch {
+		case was[b.Path] != b || b.Mode.IsDir():
+		case hidden:
+			c.uncovered(b.Path)
+		default:
+			c.went(b)
+		}
+	}
+	slices.SortFunc(c.all, func(a, b change) int { return cmp.Compare(a.Path, b.Path) })
+	c.note(made)
+	return c
+}
+
+// without takes out what others did: a change that ends where one of theirs ends was made before that one, or not at all. Of permissions
+// others say nothing.
+func (c *compared) without(others []regie.FileChange) {
+	last := map[string][]regie.FileChange{}
+	for i := range others {
+		last[others[i].Path] = append(last[others[i].Path], others[i])
+	}
+	made := c.made()
+	for i := range c.all {
+		f := &c.all[i]
+		theirs := last[f.Path]
+		if f.Before.Same(f.After) {
+			continue
+		}
+		for k := len(theirs) - 1; k >= 0 && theirs[k].After.Same(f.After) && !f.theirs; k-- {
+			f.After = theirs[k].Before
+			f.theirs = f.After.Same(f.Before)
+		}
+	}
+	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
+	c.note(made)
+}
+
+// made are the directories that were made.
+func (c *compared) made() (out []string) {
+	for i := range c.all {
+		out = append(out, c.all[i].Made...)
+		c.all[i].Made = nil
+	}
+	return out
+}
+
+// note gives the directories that were made to the first file that lies in one of them; those in which nothing lies are not covered.
+func (c *compared) note(made []string) {
+	var used []string
+	for _, dir := range made {
+		if slices.ContainsFunc(c.all, func(f change) bool { return f.After.Exists() && strings.HasPrefix(f.Path, dir+"/") }) {
+			used = append(used, dir)
+		}
+	}
+	if len(used) > 0 {
+		c.all[0].Made = used
+	}
+}
+
+// state is a node as a file's state. Of a file whose content is not held the hash is that of what the file system says.
+func (n *node) state() regie.FileState {
+	switch {
+	case n.Mode.Type() == fs.ModeSymlink:
+		return regie.LinkState(n.Target)
+	case n.Hash.IsZero():
+		return regie.FileState{Hash: regie.HashOf(stamp([]byte("not held "), &n.Stamp)), Size: n.Size, Perm: regie.PermOf(n.Mode)}
+	default:
+		return regie.FileState{Hash: n.Hash, Size: n.Size, Perm: regie.PermOf(n.Mode)}
+	}
+}
+
+func (c *compared) appeared(n *node) {
+	if !n.held() {
+		c.uncovered(n.Path)
+		return
+	}
+	c.all = append(c.all, change{FileChange: regie.FileChange{Path: n.Path, After: n.state()}})
+}
+
+func (c *compared) went(b *node) {
+	if !b.held() {
+		c.uncovered(b.Path)
+		return
+	}
+	c.all = append(c.all, change{FileChange: regie.FileChange{Path: b.Path, Before: b.state()}, target: b.Target})
+}
+
+func (c *compared) differ(b, n *node) {
+	f := change{FileChange: regie.FileChange{Path: b.Path, Before: b.state(), After: n.state()}, target: b.Target}
+	switch file := b.Mode.IsRegular() && n.Mode.IsRegular(); {
+	case file && !b.held() && b.Mode == n.Mode && b.Stamp == n.Stamp:
+		return
+	case !b.held():
+		c.uncovered(n.Path)
+		return
+	case file && !n.held() && b.Size == n.Size && b.Mtime == n.Mtime && b.Ino == n.Ino: // it cannot be read any more, and was not written
+		f.After.Hash = b.Hash
+	}
+	if !f.Before.Same(f.After) || f.Before.Perm != f.After.Perm {
+		c.all = append(c.all, f)
+	}
+}
+
+// save makes blobs of what was there before, and leaves out what is beyond the bounds: first what was there before comes, because it would be
+// lost, then what is new.
+func (p *place) save(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
+	order := slices.Clone(c.all)
+	slices.SortStableFunc(order, func(a, b change) int {
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Before.Exists()], map[bool]int{true: 0, false: 1}[b.Before.Exists()])
+	})
+	var bytes int64
+	taken := map[string]bool{}
+	for i := range order {
+		f := &order[i]
+		if bytes += f.Before.Size; len(taken) >= p.bounds.Named || bytes > p.bounds.Blobs {
+			bytes -= f.Before.Size
+			c.uncovered(f.Path)
+			continue
+		}
+		taken[f.Path] = true
+	}
+	made := c.made()
+	c.all = slices.DeleteFunc(c.all, func(f change) bool { return !taken[f.Path] })
+	c.note(made)
+	if err := p.blobs(ctx, c.all, keep); err != nil {
+		return err
+	}
+	for i := range c.all {
+		c.Files = append(c.Files, c.all[i].FileChange)
+	}
+	return nil
+}
+
+// together is how many contents are on their way to the store at once: it stores those that come together in one go.
+const together = 16
+
+// blobs hands the contents from before to the store.
+func (p *place) blobs(ctx context.Context, all []change, keep func(context.Context, []byte) (regie.Hash, error)) error {
+	if keep == nil {
+		return nil
+	}
+	var group sync.WaitGroup
+	free := make(chan struct{}, together)
+	errs := make([]error, len(all))
+	for i := range all {
+		if !all[i].Before.Exists() {
+			continue
+		}
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			all[i].Kept, errs[i] = p.blob(ctx, &all[i], keep)
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blob hands one content over. One that is damaged here is not kept, which the undo says then.
+func (p *place) blob(ctx context.Context, f *change, keep func(context.Context, []byte) (regie.Hash, error)) (bool, error) {
+	data := regie.LinkData(f.target)
+	if !f.Before.IsLink() {
+		var err error
+		if data, err = p.objects.get(f.Before.Hash); err != nil {
+			if code := regie.CodeOf(err); code == regie.CodeCorrupt || code == regie.CodeNotFound {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	hash, err := keep(ctx, data)
+	return hash == f.Before.Hash, err
+}
+
+// Told is what a model reads of the changes; "" where there are none. Names are as they are: they hold no character that acts.
+func (c *Changes) Told() string {
+	if c.Empty() {
+		return ""
+	}
+	var b strings.Builder
+	if n := len(c.Files); n > 0 {
+		b.WriteString("changed " + plural(n, "file") + ": ")
+		for i := range c.Files {
+			if i == maxTold {
+				b.WriteString(" and " + plural(n-maxTold, "more file"))
+				break
+			}
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(mark(&c.Files[i]) + " " + c.Files[i].Path)
+		}
+		b.WriteString("\n")
+	}
+	if c.Uncovered > 0 {
+		b.WriteString("changed or made, and not covered by an undo: " + plural(c.Uncovered, "file") + " (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")\n")
+	}
+	return b.String()
+}
+
+// maxTold bounds how many files are told by name.
+const maxTold = 20
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// mark is a letter for what became of a file, as git has it: added, deleted, modified, of another type, and P for its permissions alone.
+func mark(f *regie.FileChange) string {
+	switch {
+	case !f.Before.Exists():
+		return "A"
+	case !f.After.Exists():
+		return "D"
+	case f.Before.IsLink() != f.After.IsLink():
+		return "T"
+	case f.Before.Hash == f.After.Hash:
+		return "P"
+	default:
+		return "M"
+	}
+}

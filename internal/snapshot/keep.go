@@ -1,0 +1,226 @@
+package snapshot
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// keep stores a tree, unless it is the latest one.
+func (p *place) keep(now *tree) (regie.Hash, error) {
+	data := now.encode()
+	name := regie.HashOf(data)
+	if name == p.name {
+		return name, nil
+	}
+	if err := p.write(filepath.Join("trees", name.String()), data); err != nil {
+		return name, err
+	}
+	latest := filepath.Join(p.dir, "latest") // not synced: without it the next process reads all once more
+	if err := os.WriteFile(latest+".new", []byte(name.String()), 0o600); err != nil {
+		return name, err
+	}
+	if err := os.Rename(latest+".new", latest); err != nil {
+		return name, err
+	}
+	p.latest, p.name = now, name
+	p.trees++
+	return name, nil
+}
+
+// write stores a small file so that it is there whole, or not at all.
+func (p *place) write(name string, data []byte) error {
+	to := filepath.Join(p.dir, name)
+	temp, err := os.CreateTemp(p.dir, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	if err == nil {
+		err = temp.Sync()
+	}
+	if closing := temp.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncName(filepath.Dir(to))
+}
+
+// manyTracked is how many calls keep their tree when it is found out what they did: their results may not be stored yet.
+const manyTracked = 16
+
+// forget lets go of what no call needs any more: trees of calls whose results are stored, and contents that no tree names.
+func (p *place) forget() {
+	if len(p.tracked) > manyTracked {
+		old := p.tracked[:len(p.tracked)-manyTracked]
+		for _, name := range old {
+			_ = os.Remove(filepath.Join(p.dir, "calls", name)) // else it is there for a while longer
+		}
+		p.tracked = slices.Clone(p.tracked[len(old):])
+	}
+	if p.trees <= manyTrees && p.objects.bytes <= p.sweepAt {
+		return
+	}
+	names, live := p.live()
+	var bytes int64
+	for h := range live {
+		bytes += p.objects.have[h]
+	}
+	if p.sweepAt = 2*bytes + spare; p.objects.bytes > p.sweepAt {
+		p.objects.sweep(live)
+	}
+	files, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // one that cannot be read is swept another time
+	p.trees = len(names)
+	for _, f := range files {
+		if !names[f.Name()] {
+			_ = os.Remove(filepath.Join(p.dir, "trees", f.Name())) // else it is there for a while longer
+		}
+	}
+}
+
+// manyTrees is how many files of trees lie there before those that nothing needs are removed.
+const manyTrees = 2 * manyTracked
+
+// spare is how many bytes of contents may lie there that no tree names.
+const spare = 64 << 20
+
+// abandoned is how long a call's tree is kept of which nobody has asked what it did.
+const abandoned = 30 * 24 * time.Hour
+
+// live are the trees that are needed, by their names, and the contents that they name.
+func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
+	names, contents = map[string]bool{}, map[regie.Hash]bool{}
+	note := func(t *tree) {
+		for i := range t.nodes {
+			contents[t.nodes[i].Hash] = true
+		}
+	}
+	if p.latest != nil {
+		names[p.name.String()] = true
+		note(p.latest)
+	}
+	calls, _ := os.ReadDir(filepath.Join(p.dir, "calls"))
+	for _, call := range calls {
+		path := filepath.Join(p.dir, "calls", call.Name())
+		info, err := call.Info()
+		if err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(path) // else it is there for a while longer
+			continue
+		}
+		var name regie.Hash
+		data, err := os.ReadFile(path)
+		if err != nil || name.UnmarshalText(data) != nil || names[name.String()] {
+			continue
+		}
+		names[name.String()] = true
+		if t, err := p.tree(name); err == nil {
+			note(t)
+		}
+	}
+	return names, contents
+}
+
+// doneMark ends the name of a call's file when it is found out what it did.
+const doneMark = ".done"
+
+// done notes that nothing more is to be found out about a call. Its tree stays for a while, because its result may not be stored yet.
+func (p *place) done(call regie.ID) {
+	name := filepath.Join(p.dir, "calls", call.String())
+	if os.Rename(name, name+doneMark) == nil { // else it was noted before
+		p.tracked = append(p.tracked, call.String()+doneMark)
+	}
+}
+
+// Drop says that a call for which a snapshot was taken was not run.
+func (s *Store) Drop(at regie.Workspace, call regie.ID) {
+	if p, err := s.at(at.ID); err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.done(call)
+	}
+}
+
+// Forget removes all that is kept of a workspace.
+func (s *Store) Forget(id regie.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.places[id]; p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(s.places, id)
+	}
+	return os.RemoveAll(filepath.Join(s.dir, id.String()))
+}
+
+// evict removes what is kept of the workspaces that were used longest ago, where all together is too much. Those that are in use here stay, and
+// those with a call of which nobody has found out yet what it did.
+func (s *Store) evict(opened regie.ID) {
+	type other struct {
+		id    regie.ID
+		bytes int64
+		used  time.Time
+	}
+	var others []other
+	var total int64
+	dirs, _ := os.ReadDir(s.dir) // what cannot be read is not counted
+	for _, dir := range dirs {
+		id, err := regie.ParseID(dir.Name())
+		if err != nil {
+			continue
+		}
+		bytes, used := usage(filepath.Join(s.dir, dir.Name()))
+		if total += bytes; id != opened && s.places[id] == nil {
+			others = append(others, other{id, bytes, used})
+		}
+	}
+	slices.SortFunc(others, func(a, b other) int { return a.used.Compare(b.used) })
+	for _, o := range others {
+		calls, err := filepath.Glob(filepath.Join(s.dir, o.id.String(), "calls", "*"))
+		open := slices.ContainsFunc(calls, func(name string) bool { return !strings.HasSuffix(name, doneMark) })
+		if total > s.bounds.Kept && err == nil && !open && os.RemoveAll(filepath.Join(s.dir, o.id.String())) == nil {
+			total -= o.bytes
+		}
+	}
+}
+
+// Usage is what snapshots take on the disk, in bytes, and of how many workspaces.
+func Usage(dir string) (bytes int64, workspaces int) {
+	dirs, _ := os.ReadDir(dir) // where there is none, nothing is kept
+	for _, d := range dirs {
+		if _, err := regie.ParseID(d.Name()); err == nil {
+			size, _ := usage(filepath.Join(dir, d.Name()))
+			bytes, workspaces = bytes+size, workspaces+1
+		}
+	}
+	return bytes, workspaces
+}
+
+// usage is what is kept of a workspace, in bytes, and when it was used last.
+func usage(dir string) (bytes int64, used time.Time) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it is gone by now
+		}
+		if info, err := d.Info(); err == nil {
+			if info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
+			if info.ModTime().After(used) {
+				used = info.ModTime()
+			}
+		}
+		return nil
+	})
+	return bytes, used
+}

@@ -1,0 +1,233 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/regie-run/regie"
+)
+
+// few is how many new files are made safe one by one; more of them are made safe all at once, where the system can.
+const few = 32
+
+// objects are contents under their SHA-256, each a file that its owner alone may read.
+type objects struct {
+	dir    string
+	have   map[regie.Hash]int64 // sizes
+	bytes  int64
+	fresh  map[regie.Hash]string // that are not surely on the disk: the files that they are in
+	clones bool                  // whether cloning is worth a try
+	buffer []byte
+}
+
+// openObjects lists what is there.
+func openObjects(dir string) (*objects, error) {
+	o := &objects{dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, clones: true, buffer: make([]byte, 256<<10)}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	shelves, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, shelf := range shelves {
+		if !shelf.IsDir() {
+			_ = os.Remove(filepath.Join(dir, shelf.Name())) // a death left it half written
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(dir, shelf.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			var h regie.Hash
+			info, err := file.Info()
+			if err != nil || h.UnmarshalText([]byte(shelf.Name()+file.Name())) != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			o.note(h, info.Size())
+		}
+	}
+	return o, nil
+}
+
+func (o *objects) note(h regie.Hash, size int64) {
+	if _, there := o.have[h]; !there {
+		o.have[h] = size
+		o.bytes += size
+	}
+}
+
+func (o *objects) path(h regie.Hash) string {
+	name := hex.EncodeToString(h[:])
+	return filepath.Join(o.dir, name[:2], name[2:])
+}
+
+// put stores what an open file holds, up to most bytes, and says what that is. It is not on the disk before sync.
+func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err error) {
+	temp, err := os.CreateTemp(o.dir, "new-") // 0600
+	if err != nil {
+		return h, 0, err
+	}
+	digest := sha256.New()
+	size, err = o.fill(temp, in, digest, most)
+	digest.Sum(h[:0])
+	if closing := temp.Close(); err == nil {
+		err = closing
+	}
+	if _, there := o.have[h]; err != nil || there {
+		return h, size, errors.Join(err, os.Remove(temp.Name()))
+	}
+	o.note(h, size)
+	o.fresh[h] = temp.Name()
+	return h, size, nil
+}
+
+var errGrows = errors.New("the file has more bytes than are secured")
+
+// fill copies, or clones, and takes the digest of what the copy holds.
+func (o *objects) fill(temp, in *os.File, digest hash.Hash, most int64) (int64, error) {
+	if o.clones {
+		if clone(temp, in) == nil {
+			n, err := io.CopyBuffer(digest, onlyReader{io.LimitReader(temp, most+1)}, o.buffer)
+			if err == nil && n > most {
+				err = errGrows
+			}
+			return n, err
+		}
+		o.clones = false
+	}
+	var n int64
+	for {
+		read, err := in.Read(o.buffer)
+		if read > 0 {
+			if n += int64(read); n > most {
+				return n, errGrows
+			}
+			digest.Write(o.buffer[:read]) // it never fails
+			if _, err := temp.Write(o.buffer[:read]); err != nil {
+				return n, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// onlyReader hides what else a reader can do.
+type onlyReader struct{ io.Reader }
+
+// sync makes safe what was put since the last time. A content gets its name when it is on the disk, so that what has a name is whole, also after
+// a power cut.
+func (o *objects) sync() error {
+	if len(o.fresh) == 0 {
+		return nil
+	}
+	if err := o.flush(func() []string { return slices.Collect(maps.Values(o.fresh)) }); err != nil {
+		return err
+	}
+	shelves := map[string]bool{o.dir: true}
+	for h, temp := range o.fresh {
+		to := o.path(h)
+		shelves[filepath.Dir(to)] = true
+		err := os.Rename(temp, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
+				err = os.Rename(temp, to)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := o.flush(func() []string { return slices.Collect(maps.Keys(shelves)) }); err != nil {
+		return err
+	}
+	clear(o.fresh)
+	return nil
+}
+
+// flush makes files or directories safe, one by one where only few contents are new.
+func (o *objects) flush(names func() []string) error {
+	if len(o.fresh) > few {
+		dir, err := os.Open(o.dir)
+		if err != nil {
+			return err
+		}
+		err = syncAll(dir)
+		_ = dir.Close() // it was only synced
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	for _, name := range names() {
+		if err := syncName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncName makes a file, or the names in a directory, safe. Some systems cannot do the latter, and need not.
+func syncName(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing is written through it
+	if err := f.Sync(); err != nil && runtime.GOOS != "windows" && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// drop forgets what was put and not synced.
+func (o *objects) drop() {
+	for h, temp := range o.fresh {
+		_ = os.Remove(temp) // else the next start does
+		o.bytes -= o.have[h]
+		delete(o.have, h)
+	}
+	clear(o.fresh)
+}
+
+// get reads a content and makes sure that it is what it is called.
+func (o *objects) get(h regie.Hash) ([]byte, error) {
+	name, fresh := o.fresh[h]
+	if !fresh {
+		name = o.path(h)
+	}
+	data, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, regie.Errorf(regie.CodeNotFound, "what the file held before is no longer there")
+	case err != nil:
+		return nil, err
+	case regie.HashOf(data) != h:
+		return nil, regie.Errorf(regie.CodeCorrupt, "what was kept of the file is damaged")
+	}
+	return data, nil
+}
+
+// sweep removes what keep does not name.
+func (o *objects) sweep(keep map[regie.Hash]bool) {
+	for h, size := range o.have {
+		if !keep[h] && os.Remove(o.path(h)) == nil {
+			delete(o.have, h)
+			o.bytes -= size
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// Bounds are how much of a workspace is secured. What is beyond them is not covered by an undo, which is said before a command is approved.
+type Bounds struct {
+	File  int64         // bytes of one file
+	Total int64         // bytes of all files of a workspace
+	Files int           // files of a workspace
+	Time  time.Duration // for reading what has changed; what is left then is read the next time
+	Kept  int64         // bytes that are kept of all workspaces together; those that were used last stay
+	Blobs int64         // bytes of contents from before that one command leaves in the store
+	Named int           // files of which is noted what one command made of them
+}
+
+// DefaultBounds are those of a real workspace.
+func DefaultBounds() Bounds {
+	return Bounds{File: 32 << 20, Total: 1 << 30, Files: 200_000, Time: 30 * time.Second, Kept: 4 << 30, Blobs: 256 << 20, Named: 10_000}
+}
+
+// Store keeps snapshots. Its methods may be called from any goroutine.
+type Store struct {
+	dir    string
+	skip   string
+	bounds Bounds
+
+	mu     sync.Mutex
+	places map[regie.ID]*place
+}
+
+// New returns a Store that keeps snapshots in a directory, which is made when the first one is taken. skip is an absolute path that is left out
+// where it lies in a workspace: Regie's own data.
+func New(dir, skip string, bounds Bounds) *Store {
+	return &Store{dir: dir, skip: skip, bounds: bounds, places: map[regie.ID]*place{}}
+}
+
+// place is what is kept of one workspace.
+type place struct {
+	*Store
+	dir string
+
+	mu      sync.Mutex
+	objects *objects
+	latest  *tree
+	name    regie.Hash // of the latest tree
+	tracked []string   // the files of calls of which was found out what they did, the latest last
+	trees   int        // files of trees
+	sweepAt int64      // bytes of contents at which they are looked through
+}
+
+// Secured says what a snapshot covers and what it does not.
+type Secured struct {
+	// Tree names the snapshot; zero where nothing was secured.
+	Tree  regie.Hash
+	Files int   // that are covered
+	Bytes int64 // of these
+	Read  int   // of these, files that had to be read
+	Left
+	// Blind are the places of which not all could be looked at.
+	Blind []string
+}
+
+// Left is what is there and not covered.
+type Left struct {
+	workspace.Left
+	Large      int // files that are larger than Bounds.File, or beyond what of a workspace is secured
+	LargeNames []string
+	Late       int // files for which there was no time
+	Closed     int // files that could not be read
+	ClosedName string
+}
+
+// Take secures what a workspace holds before a call runs in it: when it returns all of it is safe on the disk. It returns CodeDiskFull where there
+// is no room, and the codes of workspace.Open.
+func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Secured, error) {
+	p, err := s.at(at.ID)
+	if err != nil {
+		return Secured{}, explain(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget()
+	_, said, err := p.take(ctx, at.Root, nil)
+	if err == nil { // it only keeps the tree from being swept, which a loss of power does not do: it is not synced, so that nothing is where nothing has moved
+		err = os.WriteFile(filepath.Join(p.dir, "calls", call.String()), []byte(said.Tree.String()), 0o600)
+	}
+	return said, explain(err)
+}
+
+// Cover says what a snapshot of a workspace would cover. It reads no file, and changes nothing.
+func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) {
+	root, err := workspace.Open(at.Root)
+	if err != nil {
+		return Secured{}, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	var said Secured
+	found, err := root.Survey(ctx, workspace.Surveying{Skip: s.skipped(at.Root), File: func(e *workspace.SurveyEntry, _ func() (*os.File, error)) error {
+		s.fits(e, &said)
+		return nil
+	}})
+	said.Left.Left = found.Left
+	return said, err
+}
+
+// skipped is what is left out of a workspace, relative to it.
+func (s *Store) skipped(root string) string {
+	skip, err := filepath.EvalSymlinks(s.skip)
+	if err != nil {
+		return ""
+	}
+	inside, err := filepath.Rel(root, skip)
+	if err != nil || inside == "." || !filepath.IsLocal(inside) {
+		return ""
+	}
+	return filepath.ToSlash(inside)
+}
+
+// fits counts a file in, or notes that it is beyond the bounds.
+func (s *Store) fits(e *workspace.SurveyEntry, said *Secured) bool {
+	if e.Size > s.bounds.File || said.Bytes+e.Size > s.bounds.Total || said.Files >= s.bounds.Files {
+		if said.Large++; len(said.LargeNames) < 3 {
+			said.LargeNames = append(said.LargeNames, e.Path)
+		}
+		return false
+	}
+	said.Files++
+	said.Bytes += e.Size
+	return true
+}
+
+// at opens what is kept of a workspace.
+func (s *Store) at(id regie.ID) (*place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.places[id]; p != nil {
+		return p, nil
+	}
+	p := &place{Store: s, dir: filepath.Join(s.dir, id.String())}
+	for _, dir := range []string{"trees", "calls"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.objects, err = openObjects(filepath.Join(p.dir, "objects")); err != nil {
+		return nil, err
+	}
+	if data, err := os.ReadFile(filepath.Join(p.dir, "latest")); err == nil && p.name.UnmarshalText(data) == nil {
+		if p.latest, err = p.tree(p.name); err != nil {
+			p.latest, p.name = nil, regie.Hash{} // it is only what makes the next one fast
+		}
+	}
+	trees, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // it was just made
+	p.trees, p.sweepAt = len(trees), spare
+	calls, _ := os.ReadDir(filepath.Join(p.dir, "calls")) // it too
+	for _, call := range calls {                          // ids are in the order of time
+		if strings.HasSuffix(call.Name(), doneMark) {
+			p.tracked = append(p.tracked, call.Name())
+		}
+	}
+	s.places[id] = p
+	s.evict(id)
+	return p, nil
+}
+
+// tree reads a tree by its name.
+func (p *place) tree(name regie.Hash) (*tree, error) {
+	if name == p.name && p.latest != nil {
+		return p.latest, nil
+	}
+	data, err := os.ReadFile(filepath.Join(p.dir, "trees", name.String()))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, regie.Errorf(regie.CodeNotFound, "what the workspace held before the command is no longer kept here")
+	case err != nil:
+		return nil, err
+	case regie.HashOf(data) != name:
+		return nil, errTree
+	}
+	return decode(data)
+}
+
+// take secures what a workspace holds. before is the tree whose ignore files count; nil: those that are there. The tree is the latest one then.
+func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secured, error) {
+	var said Secured
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return nil, said, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	t := &taking{place: p, said: &said, until: time.Now().Add(p.bounds.Time), read: map[string]node{}}
+	if t.known = map[string]*node{}; p.latest != nil {
+		t.known = p.latest.byPath()
+	}
+	how := workspace.Surveying{File: t.file, Skip: p.skipped(dir)}
+	if before != nil {
+		how.Rules = before.rulesOf()
+	}
+	found, err := root.Survey(ctx, how)
+	if err == nil {
+		err = p.objects.sync()
+	}
+	if err != nil {
+		p.objects.drop()
+		return nil, said, err
+	}
+	said.Left.Left, said.Blind = found.Left, found.Blind
+	now := &tree{nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir)}
+	for i := range found.Entries {
+		e := &found.Entries[i]
+		now.nodes[i] = node{SurveyEntry: *e}
+		if n, ok := t.read[e.Path]; ok {
+			now.nodes[i] = n
+		} else if n := t.known[e.Path]; n != nil && e.Mode.IsRegular() && n.Stamp == e.Stamp {
+			now.nodes[i].Hash, now.nodes[i].Read = n.Hash, n.Read
+		}
+	}
+	if p.latest != nil && len(t.read) == 0 && now.equal(p.latest) {
+		said.Tree = p.name
+		return p.latest, said, nil
+	}
+	said.Tree, err = p.keep(now)
+	return now, said, err
+}
+
+// rulesOf are the ignore files that counted in the directories that there were.
+func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
+	dirs := map[string]bool{".": true}
+	for i := range t.nodes {
+		if t.nodes[i].Mode.IsDir() {
+			dirs[t.nodes[i].Path] = true
+		}
+	}
+	return func(dir string) (workspace.Rules, bool) { return t.rules[dir], dirs[dir] }
+}
+
+// gitStamp changes with each commit, checkout and reset.
+func gitStamp(dir string) (out workspace.Stamp) {
+	for _, name := range []string{"HEAD", "logs/HEAD"} {
+		if info, err := os.Lstat(filepath.Join(dir, ".git", filepath.FromSlash(name))); err == nil {
+			out.Size += info.Size()
+			out.Mtime = max(out.Mtime, info.ModTime().UnixNano())
+		}
+	}
+	return out
+}
+
+// taking is one snapshot on its way.
+type taking struct {
+	*place
+	said  *Secured
+	known map[string]*node
+	until time.Time
+	read  map[string]node // files that were read for it, or could not be
+}
+
+// file secures one file.
+func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) error {
+	if !t.fits(e, t.said) {
+		t.read[e.Path] = node{SurveyEntry: *e}
+		return nil
+	}
+	if n := t.known[e.Path]; n != nil && n.Stamp == e.Stamp && !n.Hash.IsZero() && e.Settled(n.Read) {
+		if _, there := t.objects.have[n.Hash]; there {
+			return nil
+		}
+	}
+	out := node{SurveyEntry: *e, Read: time.Now().UnixNano()}
+	if time.Now().After(t.until) {
+		t.said.Late++
+		t.left(e)
+		t.read[e.Path] = out
+		return nil
+	}
+	f, err := open()
+	if err == nil {
+		out.Hash, _, err = t.objects.put(f, t.bounds.File)
+		_ = f.Close() // it was only read
+	}
+	switch {
+	case err == nil:
+		t.said.Read++
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return err
+	case errors.Is(err, errGrows):
+		t.left(e)
+		t.said.Large++
+	case errors.Is(err, fs.ErrNotExist): // it is gone by now
+		t.left(e)
+	default:
+		t.left(e)
+		t.said.Closed++
+		t.said.ClosedName = e.Path
+	}
+	if err != nil {
+		out.Hash = regie.Hash{}
+	}
+	t.read[e.Path] = out
+	return nil
+}
+
+// left takes a file out of what is covered.
+func (t *taking) left(e *workspace.SurveyEntry) {
+	t.said.Files--
+	t.said.Bytes -= e.Size
+}
+
+// explain gives an error of the operating system a code and a sentence.
+func explain(err error) error {
+	_, coded := errors.AsType[*regie.Error](err)
+	switch {
+	case err == nil || coded, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return regie.Errorf(regie.CodeDiskFull, "the disk is full: what the command may change could not be secured, so it was not run")
+	default:
+		return regie.Errorf(regie.CodeToolError, "what the command may change could not be secured, so it was not run: %v", err)
+	}
+}

@@ -1,0 +1,427 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// desk is a workspace with what is kept of it.
+type desk struct {
+	*testing.T
+	root  string
+	dir   string
+	store *Store
+	at    regie.Workspace
+
+	mu    sync.Mutex
+	blobs map[regie.Hash][]byte
+}
+
+func newDesk(t *testing.T, bounds Bounds) *desk {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{T: t, root: root, dir: filepath.Join(t.TempDir(), "snapshots"), blobs: map[regie.Hash][]byte{}}
+	d.store = New(d.dir, "", bounds)
+	d.at = regie.Workspace{ID: regie.NewID(), Root: root}
+	return d
+}
+
+func (d *desk) do(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) path(name string) string { return filepath.Join(d.root, name) }
+
+func (d *desk) put(name, content string) {
+	d.Helper()
+	d.do(os.MkdirAll(filepath.Dir(d.path(name)), 0o755))
+	d.do(os.WriteFile(d.path(name), []byte(content), 0o644))
+}
+
+func (d *desk) keep(_ context.Context, data []byte) (regie.Hash, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	hash := regie.HashOf(data)
+	d.blobs[hash] = bytes.Clone(data)
+	return hash, nil
+}
+
+func (d *desk) take(call regie.ID) Secured {
+	d.Helper()
+	said, err := d.store.Take(d.Context(), d.at, call)
+	d.do(err)
+	return said
+}
+
+// during takes a snapshot, does something, and says what that has changed.
+func (d *desk) during(fn func(), others ...regie.FileChange) Changes {
+	d.Helper()
+	call := regie.NewID()
+	said := d.take(call)
+	fn()
+	c, err := d.store.Compare(d.Context(), d.at, Comparison{Call: call, Tree: said.Tree, Others: others, Keep: d.keep})
+	d.do(err)
+	for i := range c.Files {
+		f := &c.Files[i]
+		if f.Before.Exists() && (!f.Kept || regie.HashOf(d.blobs[f.Before.Hash]) != f.Before.Hash) {
+			d.Errorf("what %s held is not kept: %+v", f.Path, f)
+		}
+	}
+	return c
+}
+
+// marks are what was changed, as it is told.
+func marks(c Changes) string {
+	var out []string
+	for i := range c.Files {
+		out = append(out, mark(&c.Files[i])+" "+c.Files[i].Path)
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestChanges is what is seen of what a command can do.
+func TestChanges(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		do   func(d *desk)
+		want string
+		left []string // not covered
+	}{
+		{"nothing", func(*desk) {}, "", nil},
+		{"touched", func(d *desk) { d.do(os.Chtimes(d.path("a"), time.Now(), time.Now())) }, "", nil},
+		{"written with what it held", func(d *desk) { d.put("a", "a") }, "", nil},
+		{"modified", func(d *desk) { d.put("a", "new") }, "M a", nil},
+		{"modified, its size and its time kept", func(d *desk) {
+			info, err := os.Stat(d.path("a"))
+			d.do(err)
+			d.put("a", "b")
+			d.do(os.Chtimes(d.path("a"), info.ModTime(), info.ModTime()))
+		}, "M a", nil},
+		{"created", func(d *desk) { d.put("x/y/z", "new") }, "A x/y/z", nil},
+		{"deleted", func(d *desk) { d.do(os.RemoveAll(d.path("dir"))) }, "D dir/one, D dir/two", nil},
+		{"renamed", func(d *desk) { d.do(os.Rename(d.path("dir"), d.path("other"))) }, "D dir/one, D dir/two, A other/one, A other/two", nil},
+		{"chmodded", func(d *desk) { d.do(os.Chmod(d.path("a"), 0o755)) }, "P a", nil},
+		{"a directory becomes a link that leads out", func(d *desk) {
+			d.do(os.RemoveAll(d.path("dir")))
+			d.do(os.Symlink("/etc", d.path("dir")))
+		}, "A dir, D dir/one, D dir/two", nil},
+		{"a file becomes a link", func(d *desk) { d.do(os.Remove(d.path("a"))); d.do(os.Symlink("b", d.path("a"))) }, "T a", nil},
+		{"a link leads elsewhere", func(d *desk) { d.do(os.Remove(d.path("link"))); d.do(os.Symlink("b", d.path("link"))) }, "M link", nil},
+		{"a link goes", func(d *desk) { d.do(os.Remove(d.path("link"))) }, "D link", nil},
+		{"through a hard link", func(d *desk) { d.do(os.WriteFile(d.path("hard"), []byte("new"), 0o644)) }, "M dir/one, M hard", nil},
+		{"a FIFO in the place of a file", func(d *desk) { d.do(os.Remove(d.path("a"))); d.do(syscall.Mkfifo(d.path("a"), 0o644)) }, "D a", []string{"a"}},
+		{"a new FIFO", func(d *desk) { d.do(syscall.Mkfifo(d.path("f"), 0o644)) }, "", nil},
+		{"names that no path can have", func(d *desk) {
+			d.put("bad\nname", "x")
+			d.put("bad\xffname", "x")
+			d.put("bad\\name", "x")
+		}, "", nil},
+		{"a large file", func(d *desk) { d.put("big", strings.Repeat("x", 2000)) }, "", []string{"big"}},
+		{"one that is no longer small", func(d *desk) { d.put("a", strings.Repeat("x", 2000)) }, "M a", nil},
+		{"a large one", func(d *desk) { d.put("large", "small now") }, "", []string{"large"}},
+		{"a large one goes", func(d *desk) { d.do(os.Remove(d.path("large"))) }, "", []string{"large"}},
+		{"ignored files", func(d *desk) { d.put("built.o", "new"); d.put("out/x", "new") }, "", nil},
+		{"the ignore file hides what comes", func(d *desk) { d.put(".gitignore", "*\n"); d.put("a", "hidden") }, "M .gitignore, M a", nil},
+		{"the ignore file shows what was hidden", func(d *desk) { d.put(".gitignore", "") }, "M .gitignore", nil},
+		{"a new ignore file in a directory that was there", func(d *desk) { d.put("dir/.gitignore", "*\n"); d.put("dir/one", "hidden") }, "A dir/.gitignore, M dir/one, M hard", nil},
+		{"git's own", func(d *desk) { d.put(".git/index", "new") }, "", nil},
+		{"Regie's own", func(d *desk) { d.put(".regie/x", "new"); d.put(".regie-"+regie.NewID().String()+"-3.tmp", "x") }, "", nil},
+		{"what passes for Regie's own", func(d *desk) { d.put(".regie-x.tmp", "x") }, "A .regie-x.tmp", nil},
+		{"letters of the other case", func(d *desk) { d.put("A", "new") }, "A A", nil},
+		{"a secret", func(d *desk) { d.put(".env", "KEY=2") }, "M .env", nil},
+		{"an empty directory", func(d *desk) { d.do(os.Mkdir(d.path("empty"), 0o755)) }, "", nil},
+		{"a deep tree", func(d *desk) { d.put(strings.Repeat("d/", 90)+"x", "x") }, "A " + strings.Repeat("d/", 90) + "x", nil},
+		{"one that is too deep", func(d *desk) { d.put(strings.Repeat("d/", 120)+"x", "x") }, "", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			bounds := DefaultBounds()
+			bounds.File = 1000
+			d := newDesk(t, bounds)
+			for _, name := range []string{"a", "b", "dir/one", "dir/two"} {
+				d.put(name, name)
+			}
+			d.put(".gitignore", "*.o\nout/\n")
+			d.put("built.o", "old")
+			d.put("out/x", "old")
+			d.put(".env", "KEY=1")
+			d.put(".git/HEAD", "ref")
+			d.put("large", strings.Repeat("l", 5000))
+			d.do(os.Symlink("a", d.path("link")))
+			d.do(os.Link(d.path("dir/one"), d.path("hard")))
+			c := d.during(func() { row.do(d) })
+			if got := marks(c); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+			if !slices.Equal(c.Names, row.left) || c.Uncovered != len(row.left) || c.Git {
+				t.Errorf("not covered: %d %q, want %q", c.Uncovered, c.Names, row.left)
+			}
+			again := New(d.dir, "", bounds) // a process that comes later knows the same
+			d.store = again
+			if c := d.during(func() {}); !c.Empty() {
+				t.Errorf("nothing was done, and %q changed", marks(c))
+			}
+		})
+	}
+}
+
+// TestCovers is what a preview says that no undo brings back.
+func TestCovers(t *testing.T) {
+	bounds := DefaultBounds()
+	bounds.File, bounds.Files = 10, 3
+	d := newDesk(t, bounds)
+	for _, name := range []string{"a", "b", "c", "d", "x.o", "bad\nname"} {
+		d.put(name, name)
+	}
+	d.put("big", "more than ten bytes")
+	d.put(".gitignore", "*.o")
+	d.do(syscall.Mkfifo(d.path("fifo"), 0o644))
+	said, err := d.store.Cover(t.Context(), d.at)
+	d.do(err)
+	if said.Files != 3 || said.Large != 3 || said.Ignored != 1 || said.Special != 1 || said.Odd != 1 || said.Beyond {
+		t.Errorf("got %+v", said)
+	}
+	if _, err := os.Stat(d.dir); err == nil {
+		t.Error("looking has kept something")
+	}
+	if taken := d.take(regie.NewID()); taken.Files != said.Files || taken.Large != said.Large {
+		t.Errorf("covered %+v, said %+v", taken, said)
+	}
+}
+
+// TestReadsOnce: what has not moved is not read again, and what was written in the moment of the first look is.
+func TestReadsOnce(t *testing.T) {
+	d := newDesk(t, DefaultBounds())
+	for i := range 50 {
+		d.put(fmt.Sprintf("f%d", i), fmt.Sprint(i))
+	}
+	if said := d.take(regie.NewID()); said.Read != 50 || said.Files != 50 {
+		t.Fatalf("cold: %+v", said)
+	}
+	if said := d.take(regie.NewID()); said.Read != 50 { // their times are of this very moment
+		t.Errorf("racy: %d were read", said.Read)
+	}
+	p := d.store.places[d.at.ID]
+	for i := range p.latest.nodes { // as if they had been read a while later
+		p.latest.nodes[i].Read += int64(time.Minute)
+	}
+	if said := d.take(regie.NewID()); said.Read != 0 {
+		t.Errorf("warm: %d were read", said.Read)
+	}
+	d.put("f7", "x")
+	if said := d.take(regie.NewID()); said.Read != 1 {
+		t.Errorf("one was written: %d were read", said.Read)
+	}
+}
+
+// TestSafe: nobody else reads what is kept, what is kept is what it is called, and what is damaged is not taken for what was there.
+func TestSafe(t *testing.T) {
+	d := newDesk(t, DefaultBounds())
+	d.put("a", "content")
+	call := regie.NewID()
+	said := d.take(call)
+	d.do(filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		d.do(err)
+		info, err := e.Info()
+		d.do(err)
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the permissions %s", path, info.Mode())
+		}
+		return nil
+	}))
+	hash := regie.HashOf([]byte("content")).String()
+	d.do(os.WriteFile(filepath.Join(d.dir, d.at.ID.String(), "objects", hash[:2], hash[2:]), []byte("other"), 0o600))
+	d.do(os.Remove(d.path("a")))
+	c, err := d.store.Compare(t.Context(), d.at, Comparison{Call: call, Tree: said.Tree, Keep: d.keep})
+	if err != nil || len(c.Files) != 1 || c.Files[0].Kept {
+		t.Errorf("damaged: %+v, %v", c, err)
+	}
+	if _, err := d.store.Compare(t.Context(), d.at, Comparison{Call: call, Tree: regie.HashOf([]byte("x"))}); regie.CodeOf(err) != regie.CodeNotFound {
+		t.Errorf("a tree that is not there: %v", err)
+	}
+	d.do(os.WriteFile(filepath.Join(d.dir, d.at.ID.String(), "trees", said.Tree.String()), []byte("other"), 0o600))
+	d.store = New(d.dir, "", DefaultBounds())
+	if _, err := d.store.Compare(t.Context(), d.at, Comparison{Call: call, Tree: said.Tree}); regie.CodeOf(err) != regie.CodeCorrupt {
+		t.Errorf("a damaged tree: %v", err)
+	}
+	d.take(regie.NewID()) // it is only slower
+}
+
+// TestBounds: of many changes those are kept first that would be lost, and the rest is counted.
+func TestBounds(t *testing.T) {
+	bounds := DefaultBounds()
+	bounds.Named, bounds.Blobs = 10, 30
+	d := newDesk(t, bounds)
+	for i := range 5 {
+		d.put(fmt.Sprintf("old%d", i), "ten bytes!")
+	}
+	c := d.during(func() {
+		for i := range 1000 {
+			d.put(fmt.Sprintf("new/%d", i), "x")
+		}
+		for i := range 5 {
+			d.put(fmt.Sprintf("old%d", i), "y")
+		}
+	})
+	old := 0
+	for i := range c.Files {
+		if c.Files[i].Before.Exists() {
+			old++
+		}
+	}
+	if len(c.Files) != 10 || old != 3 || c.Uncovered != 995 {
+		t.Errorf("%d files, %d of them were there before, %d not covered", len(c.Files), old, c.Uncovered)
+	}
+	if told := c.Told(); len(told) > 1000 || !strings.HasPrefix(told, "changed 10 files: A new/") {
+		t.Errorf("told: %q", told)
+	}
+}
+
+// TestOthers: what another call is known to have done is not booked as this one's.
+func TestOthers(t *testing.T) {
+	state := func(content string) regie.FileState {
+		return regie.FileState{Hash: regie.HashOf([]byte(content)), Size: int64(len(content)), Perm: 0o644}
+	}
+	for _, row := range []struct {
+		name   string
+		steps  []string
+		others []regie.FileChange
+		want   string
+		after  string
+	}{
+		{"theirs alone", []string{"b"}, []regie.FileChange{{Path: "f", Before: state("a"), After: state("b")}}, "", ""},
+		{"theirs in two steps", []string{"c"}, []regie.FileChange{{Path: "f", Before: state("a"), After: state("b")}, {Path: "f", Before: state("b"), After: state("c")}}, "", ""},
+		{"ours, then theirs", []string{"b", "c"}, []regie.FileChange{{Path: "f", Before: state("b"), After: state("c")}}, "M f", "b"},
+		{"theirs, then ours", []string{"b", "c"}, []regie.FileChange{{Path: "f", Before: state("a"), After: state("b")}}, "M f", "c"},
+		{"theirs was before", []string{"b"}, []regie.FileChange{{Path: "f", Before: state("x"), After: state("a")}}, "M f", "b"},
+		{"theirs was before, ours its permissions", []string{"chmod"}, []regie.FileChange{{Path: "f", After: state("a")}}, "P f", "a"},
+		{"another file", []string{"b"}, []regie.FileChange{{Path: "g", Before: state("a"), After: state("b")}}, "M f", "b"},
+	} {
+		d := newDesk(t, DefaultBounds())
+		d.put("f", "a")
+		c := d.during(func() {
+			for _, content := range row.steps {
+				if content == "chmod" {
+					d.do(os.Chmod(d.path("f"), 0o700))
+					continue
+				}
+				d.put("f", content)
+			}
+		}, row.others...)
+		if got := marks(c); got != row.want || row.want != "" && c.Files[0].After.Hash != state(row.after).Hash {
+			t.Errorf("%s: %q %+v", row.name, got, c.Files)
+		}
+	}
+}
+
+// TestSweeps: what no call needs any more goes, and what one needs stays.
+func TestSweeps(t *testing.T) {
+	d := newDesk(t, DefaultBounds())
+	d.put("f", "first")
+	open := regie.NewID()
+	said := d.take(open)
+	for i := range 100 {
+		d.put("f", fmt.Sprint(i))
+		d.during(func() {})
+	}
+	p := d.store.places[d.at.ID]
+	p.sweepAt = 0
+	p.trees = manyTrees + 1
+	d.take(regie.NewID())
+	p.objects.sweep(func() map[regie.Hash]bool { _, live := p.live(); return live }())
+	if n := len(p.objects.have); n > manyTracked+3 {
+		t.Errorf("%d contents are kept", n)
+	}
+	if files, _ := os.ReadDir(filepath.Join(d.dir, d.at.ID.String(), "trees")); len(files) > manyTracked+4 {
+		t.Errorf("%d trees are kept", len(files))
+	}
+	c, err := d.store.Compare(t.Context(), d.at, Comparison{Call: open, Tree: said.Tree, Keep: d.keep})
+	if err != nil || len(c.Files) != 1 || string(d.blobs[c.Files[0].Before.Hash]) != "first" {
+		t.Errorf("a call that was open all the while: %+v, %v", c, err)
+	}
+}
+
+// FuzzDecode reads no tree that encode would write otherwise.
+func FuzzDecode(f *testing.F) {
+	t := tree{nodes: []node{
+		{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir | 0o755}},
+		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
+		{SurveyEntry: workspace.SurveyEntry{Path: "l", Mode: fs.ModeSymlink, Target: "d"}},
+	}, rules: map[string]workspace.Rules{".": {Exclude: []byte("x")}}}
+	f.Add(t.encode())
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		read, err := decode(data)
+		if err != nil {
+			return
+		}
+		again, err := decode(read.encode())
+		if err != nil || !again.equal(read) {
+			t.Errorf("%v: %+v became %+v", err, read, again)
+		}
+	})
+}
+
+// TestForgets: what is kept of a workspace goes with it, or when others need the room, but not while a call of it is open.
+func TestForgets(t *testing.T) {
+	bounds := DefaultBounds()
+	bounds.Kept = 1500
+	d := newDesk(t, bounds)
+	var places []regie.Workspace
+	open := regie.NewID()
+	for i := range 4 {
+		d.put("f", strings.Repeat(fmt.Sprint(i), 500))
+		d.at.ID = regie.NewID()
+		places = append(places, d.at)
+		d.store = New(d.dir, "", bounds)
+		call := regie.NewID()
+		if i == 0 {
+			call = open
+		}
+		d.take(call)
+		if i > 0 {
+			d.store.Drop(d.at, call)
+		}
+		at := time.Now().Add(time.Duration(i-10) * time.Hour)
+		d.do(filepath.WalkDir(filepath.Join(d.dir, d.at.ID.String()), func(path string, _ fs.DirEntry, err error) error {
+			d.do(err)
+			return os.Chtimes(path, at, at)
+		}))
+	}
+	var there []bool
+	for _, place := range places {
+		_, err := os.Stat(filepath.Join(d.dir, place.ID.String()))
+		there = append(there, err == nil)
+	}
+	if want := []bool{true, false, true, true}; !slices.Equal(there, want) { // the second made room when the fourth came
+		t.Errorf("there are %v, want %v", there, want)
+	}
+	if bytes, n := Usage(d.dir); n != 3 || bytes < 1500 {
+		t.Errorf("%d bytes of %d workspaces", bytes, n)
+	}
+	d.do(d.store.Forget(d.at.ID))
+	if _, n := Usage(d.dir); n != 2 {
+		t.Errorf("%d workspaces are left", n)
+	}
+	if said := d.take(regie.NewID()); said.Read != 1 {
+		t.Errorf("forgotten, %d were read", said.Read)
+	}
+}

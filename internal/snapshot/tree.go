@@ -1,0 +1,201 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// node is an entry of a workspace as it was secured.
+type node struct {
+	workspace.SurveyEntry
+	Hash regie.Hash // of its content, where that is held; zero for what is no regular file
+	Read int64      // when it was read, nanoseconds since 1970
+}
+
+// held reports whether the content from before is there to be put back.
+func (n *node) held() bool {
+	return n.Mode.IsRegular() && !n.Hash.IsZero() || n.Mode.Type() == fs.ModeSymlink
+}
+
+// tree is what a workspace held at a moment.
+type tree struct {
+	nodes []node
+	rules map[string]workspace.Rules
+	git   workspace.Stamp // of what changes with each commit
+	paths map[string]*node
+}
+
+// byPath finds the nodes by their paths.
+func (t *tree) byPath() map[string]*node {
+	if t.paths == nil {
+		t.paths = make(map[string]*node, len(t.nodes))
+		for i := range t.nodes {
+			t.paths[t.nodes[i].Path] = &t.nodes[i]
+		}
+	}
+	return t.paths
+}
+
+// equal reports whether two trees are the same in every respect.
+func (t *tree) equal(other *tree) bool {
+	return t.git == other.git && slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
+		return bytes.Equal(a.Exclude, b.Exclude) && slices.EqualFunc(a.Files[:], b.Files[:], bytes.Equal)
+	})
+}
+
+// magic begins each tree's file, and names its form.
+const magic = "regie tree 1\n"
+
+// encode writes a tree; the same tree always gives the same bytes.
+func (t *tree) encode() []byte {
+	out := make([]byte, 0, 128*len(t.nodes)+1024)
+	out = append(out, magic...)
+	out = binary.AppendUvarint(out, uint64(len(t.nodes)))
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		out = text(out, n.Path)
+		out = binary.AppendUvarint(out, uint64(n.Mode))
+		out = stamp(out, &n.Stamp)
+		out = binary.AppendUvarint(out, n.Links)
+		switch n.Mode.Type() {
+		case fs.ModeSymlink:
+			out = text(out, n.Target)
+		case 0:
+			out = append(out, n.Hash[:]...)
+			out = binary.AppendVarint(out, n.Read)
+		}
+	}
+	out = stamp(out, &t.git)
+	dirs := make([]string, 0, len(t.rules))
+	for dir := range t.rules {
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	out = binary.AppendUvarint(out, uint64(len(dirs)))
+	for _, dir := range dirs {
+		rules := t.rules[dir]
+		out = text(out, dir)
+		for _, file := range rules.Files {
+			out = text(out, string(file))
+		}
+		out = text(out, string(rules.Exclude))
+	}
+	return out
+}
+
+func text(out []byte, s string) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(s))), s...)
+}
+
+func stamp(out []byte, s *workspace.Stamp) []byte {
+	out = binary.AppendVarint(out, s.Size)
+	out = binary.AppendVarint(out, s.Mtime)
+	out = binary.AppendVarint(out, s.Ctime)
+	out = binary.AppendUvarint(out, s.Ino)
+	return binary.AppendUvarint(out, s.Dev)
+}
+
+// decode reads a tree. It returns CodeCorrupt for what encode has not written.
+func decode(data []byte) (*tree, error) {
+	r := &reader{data: data}
+	if string(r.take(len(magic))) != magic {
+		return nil, errTree
+	}
+	t := &tree{rules: map[string]workspace.Rules{}}
+	count := r.count(10)
+	t.nodes = make([]node, 0, count)
+	for range count {
+		var n node
+		n.Path, n.Mode = r.text(), fs.FileMode(r.number())
+		n.Stamp, n.Links = r.stamp(), r.number()
+		switch n.Mode.Type() {
+		case fs.ModeSymlink:
+			n.Target = r.text()
+		case 0:
+			copy(n.Hash[:], r.take(len(n.Hash)))
+			n.Read = r.signed()
+		}
+		t.nodes = append(t.nodes, n)
+	}
+	t.git = r.stamp()
+	for range r.count(5) {
+		dir := r.text()
+		var rules workspace.Rules
+		for i := range rules.Files {
+			rules.Files[i] = []byte(r.text())
+		}
+		rules.Exclude = []byte(r.text())
+		t.rules[dir] = rules
+	}
+	if r.bad || len(r.data) > 0 {
+		return nil, errTree
+	}
+	return t, nil
+}
+
+var errTree = regie.Errorf(regie.CodeCorrupt, "what was noted of the workspace before the command cannot be read")
+
+// reader reads what encode wrote; after the first thing that does not fit it gives nothing more.
+type reader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.bad || n < 0 || n > len(r.data) {
+		r.bad = true
+		return nil
+	}
+	out := r.data[:n]
+	r.data = r.data[n:]
+	return out
+}
+
+func (r *reader) number() uint64 {
+	v, n := binary.Uvarint(r.data)
+	r.take(max(n, -1))
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	return v
+}
+
+func (r *reader) signed() int64 {
+	v, n := binary.Varint(r.data)
+	r.take(max(n, -1))
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	return v
+}
+
+// count reads how many things follow, each of at least so many bytes.
+func (r *reader) count(least int) int {
+	n := r.number()
+	if n > uint64(len(r.data)/least) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) text() string {
+	n := r.number()
+	if n > uint64(len(r.data)) {
+		r.bad = true
+		return ""
+	}
+	return string(r.take(int(n)))
+}
+
+func (r *reader) stamp() workspace.Stamp {
+	return workspace.Stamp{Size: r.signed(), Mtime: r.signed(), Ctime: r.signed(), Ino: r.number(), Dev: r.number()}
+}

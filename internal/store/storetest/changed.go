@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// commanded runs a round with one action of which was found out afterwards what it made of files, to its end.
+func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
+	w.T.Helper()
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	fence := accepted.Fence
+	reply := w.Reply(fence, 1, regie.KindAction)
+	c := &reply.Calls[0]
+	c.State, c.StartedAt, c.Attempts, c.Intent = regie.CallStarted, time.Now(), 1, []byte(`{"cwd":"."}`)
+	w.must(w.AppendReply(fence, reply))
+	settle := w.Settled(1, reply.Calls)
+	settle.Settled[0].State, settle.Settled[0].Changed = state, changed
+	if state == regie.CallUnknown {
+		settle.Settled[0].Result, settle.Settled[0].Error = "", &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown"}
+	}
+	w.must(w.CommitCalls(fence, settle))
+	w.must(w.AppendReply(fence, w.Answer(2)))
+	return fence
+}
+
+// changed keeps what a call made of files with its result, until the last session goes that names the contents from before (decision 16).
+func changed(w *World) {
+	before, err := w.Store.PutBlob(w.Ctx, []byte("what was there before a command"))
+	w.must(err)
+	evidence, err := json.Marshal(map[string]any{"files": []regie.FileChange{{Path: "a", Before: regie.FileState{Hash: before, Size: 31, Perm: 0o644}, Kept: true}}})
+	w.must(err)
+	began := time.Now().Add(-time.Minute)
+	first := w.commanded(w.Submission("one"), regie.CallSucceeded, evidence)
+	second := w.commanded(w.Submission("two"), regie.CallUnknown, evidence)
+	none := w.Acted(w.Submission("three"))
+	for _, fence := range []store.Fence{first, second, none} {
+		source, err := w.Store.UndoSource(w.Ctx, fence.RoundID)
+		w.must(err)
+		want := string(evidence)
+		if fence == none {
+			want = ""
+		}
+		w.equal("changed", string(source.Calls[0].Changed), want)
+		_, err = w.Store.Verify(w.Ctx, fence.SessionID)
+		w.must(err)
+	}
+	later, err := w.Store.Later(w.Ctx, w.Workspace.ID, began)
+	w.must(err)
+	var told []string
+	for _, c := range later.Calls {
+		told = append(told, string(c.State)+" "+string(c.Changed))
+	}
+	w.equal("later", told, []string{"SUCCEEDED " + string(evidence), "UNKNOWN " + string(evidence), "SUCCEEDED "})
+
+	forked, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: first.SessionID, At: w.head(first.SessionID)})
+	w.must(err)
+	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
+	w.must(err)
+	for _, calls := range thread.Calls {
+		for i := range calls {
+			w.equal("of a copy", len(calls[i].Changed), 0)
+		}
+	}
+
+	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: first.SessionID})
+	w.must(err)
+	kept, err := w.Store.Blob(w.Ctx, before)
+	w.must(err)
+	w.equal("what another session names", string(kept), "what was there before a command")
+	_, err = w.Store.Verify(w.Ctx, first.SessionID)
+	w.must(err)
+	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: second.SessionID})
+	w.must(err)
+	_, err = w.Store.Blob(w.Ctx, before)
+	w.refused(regie.CodeNotFound, err)
+}

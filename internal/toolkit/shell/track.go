@@ -1,0 +1,119 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/snapshot"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// secure keeps what the workspace holds, before a command runs: nobody knows what it will write (decision 16). It returns the snapshot's name.
+func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash, error) {
+	if k.snapshots == nil {
+		return regie.Hash{}, nil
+	}
+	fault.Point(fault.SecureBefore)
+	said, err := k.snapshots.Take(ctx, inv.Workspace, inv.CallID)
+	if err == nil {
+		fault.Point(fault.SecureAfter)
+	}
+	return said.Tree, err
+}
+
+// track finds out what a command has changed, whether it came to its end or not.
+func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked, error) {
+	var intended intent
+	if err := json.Unmarshal(inv.Intent, &intended); err != nil {
+		return tool.Tracked{}, regie.Errorf(regie.CodeCorrupt, "what was stored before the command cannot be read")
+	}
+	if intended.Tree.IsZero() || k.snapshots == nil {
+		return tool.Tracked{}, nil
+	}
+	fault.Point(fault.TrackBefore)
+	var others []regie.FileChange
+	if inv.Beside != nil {
+		var err error
+		if others, err = inv.Beside(ctx); err != nil {
+			return tool.Tracked{}, err
+		}
+	}
+	changes, err := k.snapshots.Compare(ctx, inv.Workspace, snapshot.Comparison{Call: inv.CallID, Tree: intended.Tree, Others: others, Keep: inv.Keep})
+	if err != nil {
+		return tool.Tracked{}, err
+	}
+	out := tool.Tracked{Told: changes.Told()}
+	if out.Changed, err = json.Marshal(changes); err != nil {
+		return tool.Tracked{}, err
+	}
+	if inv.Output != nil && out.Told != "" {
+		inv.Output(out.Told)
+	}
+	fault.Point(fault.TrackAfter)
+	return out, nil
+}
+
+// changes are what a command made of files. What it may have done besides is an error: where it was not confined to the workspace, or reached
+// other machines, where files were changed that are not covered, and where the history of the repository is another one.
+func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, error) {
+	var intended intent
+	var changed snapshot.Changes
+	if len(inv.Changed) == 0 {
+		return nil, regie.Errorf(regie.CodeToolError, "what the command changed in files is not known")
+	}
+	if json.Unmarshal(inv.Intent, &intended) != nil || json.Unmarshal(inv.Changed, &changed) != nil {
+		return nil, regie.Errorf(regie.CodeCorrupt, "what was stored of the command cannot be read")
+	}
+	confined := intended.Sandbox == string(sandbox.Bubblewrap) || intended.Sandbox == string(sandbox.Landlock)
+	if !confined || changed.Uncovered > 0 || changed.Git {
+		return changed.Files, regie.Errorf(regie.CodeToolError, "the command may have done more than can be taken back")
+	}
+	return changed.Files, nil
+}
+
+// looking bounds how long a preview looks at what an undo would cover.
+const looking = 5 * time.Second
+
+// covered says, before a person decides, what of the workspace an undo would not bring back.
+func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regie.Sentence) {
+	if k.snapshots == nil {
+		return []regie.Sentence{regie.Say("no undo takes back what it changes in files")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, looking)
+	defer cancel()
+	said, err := k.snapshots.Cover(ctx, inv.Workspace)
+	if err != nil {
+		return []regie.Sentence{regie.Say("an undo may not take back all that it changes in files: the workspace could not be looked through")}
+	}
+	if n := said.Ignored; n > 0 {
+		out = append(out, regie.Say("no undo takes back what it changes in ignored files: %s", names(said.IgnoredNames, n)))
+	}
+	if n := said.Large; n > 0 {
+		out = append(out, regie.Say("no undo takes back what it changes in files that are too large, or too many: %s", names(said.LargeNames, n)))
+	}
+	if n := said.Special + said.Unreadable + said.Odd; n > 0 {
+		all := append(append(append([]string{}, said.UnreadableNames...), said.SpecialNames...), said.OddNames...)
+		out = append(out, regie.Say("no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
+	}
+	if said.Beyond {
+		out = append(out, regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
+	}
+	return out
+}
+
+// names are some of so many names.
+func names(some []string, all int) string {
+	const most = 4
+	some = some[:min(most, len(some))]
+	text := strings.Join(some, ", ")
+	if all > len(some) {
+		text += ", … (" + strconv.Itoa(all) + ")"
+	}
+	return text
+}

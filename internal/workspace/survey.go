@@ -1,0 +1,266 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// Bounds of a survey (spec 12.5).
+const (
+	maxSurveyed   = 1_000_000 // entries that are looked at
+	maxSurveyDeep = 100       // directories below each other
+	maxLinkText   = 4096      // bytes of what a link says
+	maxNamed      = 5         // names that stand for what was left out
+)
+
+// Stamp is what the file system says of a file without opening it. Two equal stamps mean the same content, but for a file that was written
+// in the very moment of the first look: see Settled.
+type Stamp struct {
+	Size         int64
+	Mtime, Ctime int64 // nanoseconds since 1970; Ctime is 0 where the system has none
+	Ino, Dev     uint64
+}
+
+// Settled reports whether a file that had this stamp when it was read, from began on, in nanoseconds since 1970, has it no longer when
+// somebody writes to it. Clocks of file systems are coarse, some of two seconds, so what was written just then is not settled.
+func (s Stamp) Settled(began int64) bool {
+	const coarse = int64(2e9)
+	return max(s.Mtime, s.Ctime) < began-coarse
+}
+
+// SurveyEntry is a directory, a regular file or a symbolic link, as a survey finds it.
+type SurveyEntry struct {
+	Path string      // without links
+	Mode fs.FileMode // its type and its permission bits
+	Stamp
+	Links  uint64 // names that a file has
+	Target string // what a link says
+}
+
+// Rules are the ignore files of one directory: in the order of their weight, and at the root git's exclude file.
+type Rules struct {
+	Files   [len(ignoreFiles)][]byte
+	Exclude []byte
+}
+
+// none reports whether nothing is said.
+func (r *Rules) none() bool {
+	return len(r.Exclude) == 0 && !slices.ContainsFunc(r.Files[:], func(f []byte) bool { return len(f) > 0 })
+}
+
+// Surveying says what a survey does.
+type Surveying struct {
+	// Rules are the ignore files of directories that count in place of those that are there; with known false those that are there count.
+	Rules func(dir string) (rules Rules, known bool)
+	// Skip is a directory, by its path without links, that is not looked at as if it were not there; "" for none.
+	Skip string
+	// File is called with each regular file; open, which is good for this call only, opens that very file for reading. Its error ends the
+	// survey.
+	File func(e *SurveyEntry, open func() (*os.File, error)) error
+}
+
+// Surveyed is what a survey found.
+type Surveyed struct {
+	// Entries are the directories (but the root), files and links: a directory before what is in it.
+	Entries []SurveyEntry
+	// Rules are the ignore files that counted, by directory, "." for the root. Directories without any are not in it.
+	Rules map[string]Rules
+	// Blind are the places of which not all was looked at, because that was not possible or too much.
+	Blind []string
+	// Left is what is there and was left out.
+	Left Left
+}
+
+// Left counts what a survey leaves out, with a few names of each kind.
+type Left struct {
+	Ignored    int // files and directories that the ignore files name
+	Special    int // FIFOs, sockets, devices
+	Unreadable int // directories that could not be read, and entries that could not be looked at
+	Odd        int // names that no path can have here, because they hold control characters, backslashes or bytes that are no UTF-8
+	// Beyond says that there is more than is looked at: more entries, or deeper directories.
+	Beyond bool
+
+	IgnoredNames, OddNames, SpecialNames, UnreadableNames []string
+}
+
+func (l *Left) note(count *int, names *[]string, name string) {
+	if *count++; len(*names) < maxNamed {
+		*names = append(*names, name)
+	}
+}
+
+// Survey looks at all that the workspace holds, follows no link, and leaves out .git and .regie of every directory and what ignore files name
+// (spec 8.2). Secrets are part of it: who surveys shows nothing of them. It starts no goroutine.
+//
+// It returns the context's cause where that ends, and the first error of File.
+func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
+	at, err := r.root.OpenRoot(".")
+	if err != nil {
+		return Surveyed{}, r.explain(err, ".")
+	}
+	defer func() { _ = at.Close() }() // nothing was written through it
+	h, err := newHandle(at)
+	if err != nil {
+		return Surveyed{}, r.explain(err, ".")
+	}
+	s := &survey{ctx: ctx, how: how, out: Surveyed{Rules: map[string]Rules{}}}
+	rules, known := s.known(".")
+	if !known {
+		rules.Exclude = readBelow(at, ".git", "info", "exclude")
+	}
+	err = s.walk(h, ".", nil, &rules, known, 0)
+	return s.out, r.explain(err, ".")
+}
+
+type survey struct {
+	ctx  context.Context // it lives as long as the survey
+	how  Surveying
+	seen int
+	out  Surveyed
+}
+
+func (s *survey) known(dir string) (Rules, bool) {
+	if s.how.Rules == nil {
+		return Rules{}, false
+	}
+	return s.how.Rules(dir)
+}
+
+// walk surveys a directory and lets go of it.
+func (s *survey) walk(h handle, dir string, above *Ignores, rules *Rules, known bool, depth int) error {
+	defer h.close()
+	entries, err := h.list()
+	if err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
+		s.unreadable(dir)
+		return nil
+	}
+	if s.seen += len(entries); len(entries) == maxInDirectory || s.seen > maxSurveyed {
+		s.beyond(dir)
+	}
+	o := &opened{handle: h, path: dir}
+	ignores := above.below(path.Base(dir), func(name string) []byte {
+		kind := slices.Index(ignoreFiles[:], name)
+		if !known {
+			rules.Files[kind] = o.ignoreFile(entries, name)
+		}
+		return rules.Files[kind]
+	})
+	if dir == "." {
+		ignores.exclude = parseIgnore(rules.Exclude)
+		ignores.names, ignores.quiet = nil, ignores.quiet && len(ignores.exclude) == 0
+	}
+	if !rules.none() {
+		s.out.Rules[dir] = *rules
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, entry := range entries {
+		if s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
+		}
+		if err := s.entry(h, dir, entry, ignores, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry surveys one entry of a directory.
+func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores, depth int) error {
+	name, left := entry.Name(), &s.out.Left
+	full := path.Join(dir, name)
+	switch {
+	case protectedName(name, true) == Internal, isTemp(name), full == s.how.Skip:
+		return nil
+	case ignores.Ignored(name, entry.IsDir()):
+		if entry.IsDir() {
+			full += "/"
+		}
+		left.note(&left.Ignored, &left.IgnoredNames, full)
+		return nil
+	}
+	if clean, err := Clean(full); err != nil || clean != full {
+		left.note(&left.Odd, &left.OddNames, full)
+		return nil //nolint:nilerr // it is counted
+	}
+	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
+		left.note(&left.Special, &left.SpecialNames, full)
+		return nil
+	}
+	e, err := h.look(name)
+	e.Path = full
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is gone by now
+		return nil
+	case err != nil:
+		s.unreadable(full)
+		return nil //nolint:nilerr // it is counted
+	}
+	switch e.Mode.Type() {
+	case fs.ModeDir:
+		return s.enter(h, e, ignores, depth)
+	case fs.ModeSymlink:
+		if e.Target, err = h.readlink(name); err != nil || len(e.Target) > maxLinkText {
+			s.unreadable(full)
+			return nil //nolint:nilerr // it is counted
+		}
+	case 0:
+		if s.how.File != nil {
+			if err := s.how.File(&e, func() (*os.File, error) { return h.file(name) }); err != nil {
+				return err
+			}
+		}
+	default:
+		left.note(&left.Special, &left.SpecialNames, full)
+		return nil
+	}
+	s.out.Entries = append(s.out.Entries, e)
+	return nil
+}
+
+// enter surveys a directory of a directory.
+func (s *survey) enter(h handle, e SurveyEntry, ignores *Ignores, depth int) error {
+	s.out.Entries = append(s.out.Entries, e)
+	if depth == maxSurveyDeep || s.seen > maxSurveyed {
+		s.beyond(e.Path)
+		return nil
+	}
+	next, err := h.enter(path.Base(e.Path))
+	if err != nil {
+		s.unreadable(e.Path)
+		return nil //nolint:nilerr // it is counted
+	}
+	rules, known := s.known(e.Path)
+	return s.walk(next, e.Path, ignores, &rules, known, depth+1)
+}
+
+func (s *survey) unreadable(name string) {
+	s.out.Left.note(&s.out.Left.Unreadable, &s.out.Left.UnreadableNames, name)
+	s.out.Blind = append(s.out.Blind, name)
+}
+
+func (s *survey) beyond(dir string) {
+	s.out.Left.Beyond = true
+	s.out.Blind = append(s.out.Blind, dir)
+}
+
+// isTemp reports whether a name is one that Regie gives for a moment to what takes a file's place: those of other calls come and go.
+func isTemp(name string) bool {
+	id, ok := strings.CutPrefix(name, ".regie-")
+	if !ok {
+		return false
+	}
+	id, ok = strings.CutSuffix(id, ".tmp")
+	if !ok || len(id) < 36 {
+		return false
+	}
+	_, err := regie.ParseID(id[:36])
+	return err == nil
+}
