@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/regie-run/regie/internal/index"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // questions is the data of the retrieval benchmark; the file says what its lines mean.
@@ -133,4 +140,119 @@ const retrieved = 10
 func (s *score) row(what string) string {
 	part := func(n int) float64 { return float64(n) / float64(max(1, s.asked)) }
 	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f |", what, s.asked, part(s.first5), part(s.first10), s.reciprocal/float64(max(1, s.asked)), part(s.inside10))
+}
+
+// retrieving measures what files.search_semantic finds of this repository: as it is checked out, of all files that git keeps.
+func (s *session) retrieving() error {
+	ctx := context.Background()
+	asked, err := readQuestions(questions)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "regie-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a scratch copy
+	tree := filepath.Join(dir, "tree")
+	if err := checkout(ctx, tree); err != nil {
+		return err
+	}
+	if err := locate(tree, asked); err != nil {
+		return err
+	}
+	root, err := workspace.Open(tree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	x, err := index.Open(ctx, root, index.Config{Path: filepath.Join(dir, "index")})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = x.Close() }() // it was only read
+	summary, err := x.Update(ctx, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nWhat is found of %d questions about this repository (%d files, %d chunks; the first %d hits)\n\n", len(asked), summary.Files, summary.Chunks, retrieved)
+	fmt.Println("| mode, questions | asked | recall@5 | recall@10 | MRR | the passage, @10 |")
+	fmt.Println("|---|---|---|---|---|---|")
+	return s.ask(ctx, x, asked)
+}
+
+// ask prints the scores of one mode.
+func (s *session) ask(ctx context.Context, x *index.Index, asked []question) error {
+	scores := map[string]*score{}
+	var took []float64
+	mode := index.Lexical
+	for i := range asked {
+		q := &asked[i]
+		started := time.Now()
+		answer, err := x.Search(ctx, index.Query{Text: q.text, Limit: retrieved})
+		if err != nil {
+			return err
+		}
+		took, mode = append(took, float64(time.Since(started).Microseconds())/1000), answer.Mode
+		var hits []hit
+		for _, h := range answer.Hits {
+			hits = append(hits, hit{h.Path, h.Start, h.End})
+		}
+		file, inside := q.ranks(hits)
+		if s.verbose {
+			fmt.Fprintf(os.Stderr, "%2d %2d  %s %s: %s\n", file, inside, q.about, q.language, q.text)
+			for _, h := range answer.Hits[:min(len(answer.Hits), 5)] {
+				fmt.Fprintf(os.Stderr, "          %s:%d-%d %s\n", h.Path, h.Start, h.End, h.Symbol)
+			}
+		}
+		for _, group := range []string{"all", q.about, q.language, q.about + ", " + q.language} {
+			if scores[group] == nil {
+				scores[group] = &score{}
+			}
+			scores[group].add(file, inside)
+		}
+	}
+	for _, group := range []string{"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr"} {
+		fmt.Println(scores[group].row(string(mode) + ", " + group))
+	}
+	fmt.Printf("\na question takes %.1f ms (median of %d)\n", median(took), len(took))
+	return nil
+}
+
+// checkout copies the files of the repository that holds the current directory, those that git keeps and as they are now, without the questions.
+func checkout(ctx context.Context, to string) error {
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return fmt.Errorf("the retrieval benchmark is about this repository: %w", err)
+	}
+	top := strings.TrimSuffix(string(out), "\n")
+	if out, err = exec.CommandContext(ctx, "git", "-C", top, "ls-files", "-z").Output(); err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if name == questionsFile {
+			continue
+		}
+		if err := copyFile(filepath.Join(top, name), filepath.Join(to, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
