@@ -29,7 +29,31 @@ type (
 	IndexAnswer = index.Answer
 	// IndexHit is a part of a file that answers a query.
 	IndexHit = index.Hit
+	// TextQuery is a text or an expression that is looked for.
+	TextQuery = workspace.Query
+	// TextMatch is a line that holds it.
+	TextMatch = workspace.Match
+	// TextSearched says what a search for a text looked at.
+	TextSearched = workspace.Searched
 )
+
+// IndexHybrid is the mode of a search by meaning and by words.
+const IndexHybrid = index.Hybrid
+
+// Marks gives a function that finds the words of a text that a query asks for, and which words of the query they are.
+func Marks(query string) func(text string) (places [][2]int, words []int) {
+	return index.NewMarker(query).Marks
+}
+
+// SearchText looks through the files of a workspace as files.search_text does. It returns the codes of workspace.Open and of Root.Search.
+func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return TextSearched{}, err
+	}
+	defer root.Close()
+	return root.Search(ctx, q, found)
+}
 
 // Index is the index of one workspace, opened. Several processes may have it open at once.
 type Index struct {
@@ -54,6 +78,9 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 	}
 	return out, nil
 }
+
+// Under is a directory or a file to search in, as a query names it, from a path as a person writes it. It returns the codes of Root.Searchable.
+func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
 
 // Close lets go of the index, which stays on the disk.
 func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }

@@ -94,14 +94,14 @@ var chunks = []chunk{
 	},
 	{
 		id: "search", degree: Important, toolkit: "files", index: true,
-		english: "To find where something is done or described, search by meaning, with a question or with words of your own; to find a name or a text that you know, search for that text.",
-		french: "Pour trouver où une chose est faite ou décrite, cherche par le sens, avec une question ou avec tes propres mots ; " +
+		english: "To find where something is done or described, use the semantic search, with a question or with words of your own; to find a name or a text that you know, search for that text.",
+		french: "Pour trouver où une chose est faite ou décrite, emploie la recherche sémantique, avec une question ou avec tes propres mots ; " +
 			"pour trouver un nom ou un texte que tu connais, cherche ce texte.",
 	},
 	{
 		id: "steps", degree: Important, toolkit: "files",
 		english: "Take one step at a time that can be verified, and say briefly what you do and why. Edit the part that has to change; do not write the whole file anew.",
-		french: "Avance d'une étape vérifiable à la fois, et dis en bref ce que tu fais et pourquoi. Modifie la partie qui doit changer ; ne réécris pas tout le fichier.",
+		french:  "Avance d'une étape vérifiable à la fois, et dis en bref ce que tu fais et pourquoi. Modifie la partie qui doit changer ; ne réécris pas tout le fichier.",
 	},
 	{
 		id: "shell", degree: Important, toolkit: "shell",
