@@ -51,6 +51,7 @@ var arrows = []arrow{
 	{"internal/sandbox", []string{"."}, "runs commands, confined; knows no tool"},
 	{"internal/toolkit/...", []string{".", "internal/plain", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
 	{"internal/workspace", []string{"."}, "the confined root"},
+	{"internal/index", []string{".", "internal/index/vector", "internal/provider", "internal/workspace"}, "what is known of a workspace's files"},
 	{"internal/store", []string{"."}, "the contract of a database"},
 	{"internal/store/storetest", []string{".", "internal/store"}, "one suite for every database"},
 	{"internal/store/postgres", []string{".", "internal/fault", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},

@@ -1,0 +1,117 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+const (
+	defaultLimit = 10
+	maxLimit     = 100
+	maxAsked     = 64 // different terms of a question that are looked up
+)
+
+// The weights of BM25: a term in a path or in a name says more than one in the text.
+const weights = "2.0, 4.0, 1.0"
+
+// ranked is a chunk by its id, with a score of which more is better.
+type ranked struct {
+	id    int64
+	score float64
+}
+
+// Search answers a query from the index as the last Update left it (spec 8.3). No text makes it fail; one without a word finds nothing. It returns
+// CodePathInvalid or CodePathOutside for Under, the context's error, and the codes of Open.
+func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
+	if q.Limit <= 0 {
+		q.Limit = defaultLimit
+	}
+	q.Limit = min(q.Limit, maxLimit)
+	if q.Under != "" {
+		under, err := workspace.Clean(q.Under)
+		if err != nil {
+			return Answer{}, err
+		}
+		q.Under = under
+	}
+	answer := Answer{Mode: Lexical, Hits: []Hit{}}
+	err := x.using(ctx, false, func(db *database) error {
+		// One reader, so that what the ids mean is what they meant.
+		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // it was only read
+		found, err := lexical(ctx, tx, q, q.Limit)
+		if err != nil {
+			return err
+		}
+		answer.Hits, err = hits(ctx, tx, found)
+		return err
+	})
+	return answer, err
+}
+
+// lexical is the chunks that hold words of a question, the best first.
+func lexical(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
+	match := matchOf(q.Text)
+	if match == "" {
+		return nil, nil
+	}
+	query, args := "SELECT rowid, -bm25(terms, "+weights+") AS score FROM terms WHERE terms MATCH ?", []any{match}
+	if q.Under != "" && q.Under != "." {
+		// No name sorts between a directory's with a slash and the same with the next character.
+		query += " AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?)"
+		args = append(args, q.Under, q.Under+"/", q.Under+"0")
+	}
+	rows, err := tx.QueryContext(ctx, query+" ORDER BY score DESC, rowid LIMIT ?", append(args, limit)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []ranked
+	for rows.Next() {
+		var r ranked
+		if err := rows.Scan(&r.id, &r.score); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// matchOf writes a question for FTS5: its terms, any of which may match. A term is letters and digits, so nothing of it is syntax between quotes.
+func matchOf(text string) string {
+	s := newSplitter()
+	s.gather(text)
+	terms := s.order[:min(len(s.order), maxAsked)]
+	if meaning := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return stopWords[t] }); len(meaning) > 0 {
+		terms = meaning
+	}
+	if len(terms) == 0 {
+		return ""
+	}
+	return `"` + strings.Join(terms, `" OR "`) + `"`
+}
+
+// hits reads chunks.
+func hits(ctx context.Context, tx *sql.Tx, found []ranked) ([]Hit, error) {
+	out := []Hit{}
+	stmt, err := tx.PrepareContext(ctx, "SELECT f.path, c.first, c.last, c.symbol, c.text FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	for _, r := range found {
+		h := Hit{Score: r.score}
+		if err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text); err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
