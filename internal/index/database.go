@@ -20,7 +20,7 @@ import (
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -153,7 +153,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if version != schemaVersion || mark != application {
 		return nil, errOther
 	}
-	if _, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms LIMIT 0"); err != nil {
+	if _, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, embedding_costs LIMIT 0"); err != nil {
 		if ctx.Err() != nil || damaged(err) {
 			return nil, err
 		}

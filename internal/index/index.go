@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -15,6 +16,10 @@ type Config struct {
 	Path string
 	// MaxFile is how many bytes a file has at most to be indexed; zero means 1 MiB.
 	MaxFile int64
+	// Embedder turns texts into vectors; nil leaves the search lexical.
+	Embedder provider.Embedder
+	// Money is what the embedder costs.
+	Money Money
 }
 
 const defaultMaxFile = 1 << 20
@@ -58,6 +63,9 @@ type Index struct {
 	root    *workspace.Root
 	config  Config
 	updates chan struct{} // a place for the update that is under way
+	vectors vectors
+	asks    asks
+	rest    func(ctx context.Context, d time.Duration) error // between two tries of an embedder
 
 	mu sync.Mutex
 	db *database // nil after Close
@@ -73,7 +81,7 @@ func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, err
 	if err != nil {
 		return nil, explain(err, config.Path)
 	}
-	return &Index{root: root, config: config, updates: make(chan struct{}, 1), db: db}, nil
+	return &Index{root: root, config: config, updates: make(chan struct{}, 1), db: db, rest: rest}, nil
 }
 
 // Close lets go of the file when the calls under way have ended.
@@ -108,6 +116,8 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total grows while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // the workspace's directories are still being looked through
+	// Embedding says that Done and Total are texts that have to be embedded, not files.
+	Embedding bool
 }
 
 // Summary is what an update found and did.
@@ -120,6 +130,8 @@ type Summary struct {
 	Removed int64          `json:"removed"` // files that have gone
 	Skipped map[Skip]int64 `json:"skipped"` // files and directories that are not in the index
 	Took    time.Duration  `json:"took_ns"`
+	// Embedded is what was embedded, where an embedder is configured.
+	Embedded Embedded `json:"embedded,omitzero"`
 }
 
 // using runs fn with the database as it lies on the disk. Where that was deleted, exchanged or damaged, the index is made anew, empty, and fn runs

@@ -77,16 +77,26 @@ type prepared struct {
 
 // Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved are read, of those the ones with another
 // content are cut into chunks, and those that have gone are taken out. Several updates of one index, in whatever processes, come one after the
-// other. progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the context ended
-// stays. It returns the context's error and the codes of Open.
+// other. Where an embedder is configured, what has no vector yet is embedded then (Embed). progress may be nil; it is called on the caller's goroutine,
+// at most every 50 ms and at the end. What was done before the context ended stays. It returns the context's error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
+	started := time.Now()
+	out, err := x.readFiles(ctx, progress)
+	if err == nil {
+		out.Embedded, err = x.Embed(ctx, progress)
+	}
+	out.Took = time.Since(started)
+	return out, err
+}
+
+// readFiles brings files, chunks and terms up to what the workspace holds.
+func (x *Index) readFiles(ctx context.Context, progress func(Progress)) (Summary, error) {
 	select {
 	case x.updates <- struct{}{}:
 	case <-ctx.Done():
 		return Summary{}, context.Cause(ctx)
 	}
 	defer func() { <-x.updates }()
-	started := time.Now()
 	unlock, err := lock(ctx, x.config.Path)
 	if err != nil {
 		return Summary{}, explain(err, x.config.Path)
@@ -99,7 +109,6 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 		out, err = u.run(ctx, db)
 		return err
 	})
-	out.Took = time.Since(started)
 	return out, err
 }
 

@@ -117,6 +117,8 @@ type EmbedServer struct {
 	*httptest.Server
 	// Answer takes the place of the server's own answer to one request where it reports true. The requests are counted from 0.
 	Answer func(w http.ResponseWriter, r *http.Request, request int, vectors [][]float32) bool
+	// Meaning is the vector of a text as it comes; nil is the function of that name.
+	Meaning func(text string) []float32
 	// Longest is the longest text in bytes that the model holds; 0 bounds it not.
 	Longest int
 
@@ -163,8 +165,12 @@ func (s *EmbedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests, s.tasks, s.header = append(s.requests, texts), append(s.tasks, task), r.Header.Clone()
 	s.mu.Unlock()
 	vectors := make([][]float32, len(texts))
+	meaning := s.Meaning
+	if meaning == nil {
+		meaning = Meaning
+	}
 	for i, text := range texts {
-		vectors[i] = Meaning(text)
+		vectors[i] = meaning(text)
 	}
 	if s.Answer != nil && s.Answer(w, r, number, vectors) {
 		return
