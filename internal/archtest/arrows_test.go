@@ -48,6 +48,7 @@ var arrows = []arrow{
 	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse", "internal/provider/wire"}, "one vendor, knows no other"},
 	{"internal/tool", []string{".", "internal/plain", "internal/spell"}, "registry and guard; knows no toolkit"},
 	{"internal/toolkit/shell", []string{".", "internal/plain", "internal/sandbox", "internal/tool", "internal/workspace"}, "the one toolkit that runs commands"},
+	{"internal/toolkit/files", []string{".", "internal/index", "internal/plain", "internal/tool", "internal/workspace"}, "the one toolkit that searches an index"},
 	{"internal/sandbox", []string{"."}, "runs commands, confined; knows no tool"},
 	{"internal/toolkit/...", []string{".", "internal/plain", "internal/tool", "internal/workspace"}, "contributes tools, knows no other toolkit"},
 	{"internal/workspace", []string{"."}, "the confined root"},

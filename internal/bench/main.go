@@ -19,7 +19,8 @@ func main() {
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
-	only := flag.String("only", "", "measure P4 (stream), P8 (postgres) or P9 (search) alone")
+	only := flag.String("only", "", "measure P4 (stream), P8 (postgres), P9 (search) or what is found (retrieval) alone")
+	verbose := flag.Bool("v", false, "with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
 	flag.Parse()
@@ -31,6 +32,8 @@ func main() {
 		err = compete(*role)
 	case *profile != "":
 		err = profiled(*profile, *who, *concurrent)
+	case *only == "retrieval":
+		err = (&session{verbose: *verbose}).retrieving()
 	case *only == "search":
 		err = (&session{rounds: 7}).searching()
 	default:
@@ -49,6 +52,7 @@ type session struct {
 	scale  int // runs in a trial, relative to the short form
 	// database is the URL of a PostgreSQL; empty: there is none.
 	database string
+	verbose  bool // each question is shown with what was found
 	// lastGrowth is the last trial's late gap divided by its early one.
 	lastGrowth float64
 }
@@ -76,7 +80,7 @@ func bench(short bool, only, database string, minP1 float64) error {
 	if err != nil {
 		return err
 	}
-	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.sharing} {
+	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.sharing, s.retrieving} {
 		if err := measure(); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 2
+const schemaVersion = 1
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -37,6 +37,7 @@ type database struct {
 	file, log   os.FileInfo  // the file and its write-ahead log as they were opened
 	uses        atomic.Int32 // it closes when the last one ends
 	lost        atomic.Bool  // it is damaged
+	filled      atomic.Bool  // an update of this process has run to its end in it
 }
 
 func (d *database) acquire() { d.uses.Add(1) }
@@ -71,33 +72,42 @@ var (
 	errOther   = errors.New("the index is another version's")
 )
 
-// openOrMake opens the file at path; where it cannot be used it is made anew, by one process at a time.
-func openOrMake(ctx context.Context, path string) (*database, error) {
+// openOrMake opens the file at path. Where it cannot be used, or is the one that is known to be spoiled, it is made anew, by one process at a time;
+// held says that the caller holds the lock for that.
+func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (*database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	db, err := openFile(ctx, path)
-	if !unusable(err) {
-		return db, err
+	if !same(path, spoiled) {
+		if db, err := openFile(ctx, path); !unusable(err) {
+			return db, err
+		}
 	}
-	unlock, err := lock(ctx, path)
-	if err != nil {
-		return nil, err
+	if !held {
+		unlock, err := lock(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 	}
-	defer unlock()
-	return openOrMakeHeld(ctx, path)
-}
-
-// openOrMakeHeld is openOrMake for who holds the lock.
-func openOrMakeHeld(ctx context.Context, path string) (*database, error) {
-	db, err := openFile(ctx, path)
-	if !unusable(err) {
-		return db, err
+	if !same(path, spoiled) { // another process may have been faster
+		if db, err := openFile(ctx, path); !unusable(err) {
+			return db, err
+		}
 	}
 	if err := makeFile(ctx, path); err != nil {
 		return nil, err
 	}
 	return openFile(ctx, path)
+}
+
+// same reports whether a file is what lies at a path; nil is none.
+func same(path string, file os.FileInfo) bool {
+	if file == nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(there, file)
 }
 
 func unusable(err error) bool {
@@ -120,6 +130,21 @@ func damaged(err error) bool {
 	default:
 		return false
 	}
+}
+
+// whole fails where a table is not there.
+func (d *database) whole(ctx context.Context) error {
+	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, embedding_costs LIMIT 0")
+	return err
+}
+
+// spoiled reports whether an error comes from a file that has to be made anew: a damaged one, or one that another program has changed.
+func (d *database) spoiled(ctx context.Context, err error) bool {
+	var driver *sqlite.Error
+	if damaged(err) {
+		return true
+	}
+	return errors.As(err, &driver) && driver.Code() == lib.SQLITE_ERROR && ctx.Err() == nil && d.whole(ctx) != nil
 }
 
 // openFile opens a file that was made by makeFile.
@@ -153,7 +178,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if version != schemaVersion || mark != application {
 		return nil, errOther
 	}
-	if _, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, embedding_costs LIMIT 0"); err != nil {
+	if err := d.whole(ctx); err != nil {
 		if ctx.Err() != nil || damaged(err) {
 			return nil, err
 		}

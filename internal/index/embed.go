@@ -42,6 +42,20 @@ type Embedded struct {
 	Code regie.Code `json:"code,omitempty"`
 }
 
+// Missing is how many chunks the embedder has not been given yet; 0 where none is configured. It returns the codes of Open.
+func (x *Index) Missing(ctx context.Context) (n int64, err error) {
+	if x.config.Embedder == nil {
+		return 0, nil
+	}
+	return n, x.using(ctx, false, func(db *database) error {
+		space, err := db.space(ctx, x.config.Embedder.Space())
+		if err == nil {
+			n, err = db.missing(ctx, space)
+		}
+		return err
+	})
+}
+
 // Embed embeds the chunks that have no vector yet, the oldest first, batch by batch: what a batch brought is stored before the next is sent, so that
 // a kill pays for one batch twice at most. Texts that were embedded before are not embedded again, wherever they stand now. It needs nobody's leave to
 // be searched or updated meanwhile; what comes while it runs it embeds too. One runs at a time: where another one does, in whatever process, this one
@@ -63,13 +77,8 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedde
 	} else if err := e.run(ctx); err != nil {
 		return out, err
 	}
-	return out, x.using(ctx, false, func(db *database) error {
-		space, err := db.space(ctx, e.embedder.Space())
-		if err == nil {
-			out.Missing, err = db.missing(ctx, space)
-		}
-		return err
-	})
+	out.Missing, err = x.Missing(ctx)
+	return out, err
 }
 
 // embedding is one Embed on its way. It belongs to one goroutine.

@@ -52,6 +52,17 @@ func openWith(t testing.TB, root *workspace.Root, file, address string, money Mo
 	return x
 }
 
+// embed brings files and vectors up to date.
+func embed(t testing.TB, x *Index) Embedded {
+	t.Helper()
+	refresh(t, x)
+	e, err := x.Embed(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 func find(t testing.TB, x *Index, q Query) Answer {
 	t.Helper()
 	a, err := x.Search(context.Background(), q)
@@ -87,7 +98,7 @@ func TestHybrid(t *testing.T) {
 	if a := find(t, x, Query{Text: "feline"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "no file has been embedded yet") {
 		t.Errorf("before: %+v", a)
 	}
-	e := refresh(t, x).Embedded
+	e := embed(t, x)
 	if e.Made != 3 || e.Missing != 0 || e.Tokens != 21 || !e.Priced || !e.Reason.IsZero() || e.Model != "nomic-embed-text" {
 		t.Errorf("embedded %+v", e)
 	}
@@ -114,11 +125,11 @@ func TestHybrid(t *testing.T) {
 	}
 	put(t, dir, "copy.md", animals["dog.md"])
 	put(t, dir, "lib/bird.md", "# Bird\n\nThe bird flies south.\n")
-	if e = refresh(t, x).Embedded; e.Made != 1 || e.Missing != 0 {
+	if e = embed(t, x); e.Made != 1 || e.Missing != 0 {
 		t.Errorf("embedded %+v", e)
 	}
 	put(t, dir, "lib/bird.md", animals["lib/bird.md"])
-	if e = refresh(t, x).Embedded; e.Made != 0 || e.Missing != 0 {
+	if e = embed(t, x); e.Made != 0 || e.Missing != 0 {
 		t.Errorf("embedded %+v", e)
 	}
 	a := find(t, x, Query{Text: "feline"})
@@ -144,7 +155,7 @@ func TestHybrid(t *testing.T) {
 		t.Errorf("for another one: %+v", a)
 	}
 	put(t, dir, "fox.md", "# Fox\n\nA fox is a canine.\n")
-	refresh(t, x)
+	embed(t, x)
 	if a = find(t, other, Query{Text: "fox canine"}); a.Hits[0].Path != "fox.md" {
 		t.Errorf("what came later: %+v", a)
 	}
@@ -155,7 +166,7 @@ func TestEmbedderAway(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, dir, file := place(t, animals)
 	away := openWith(t, root, file, "http://127.0.0.1:1", Money{Known: true})
-	e := refresh(t, away).Embedded
+	e := embed(t, away)
 	if e.Code != regie.CodeProviderOffline || e.Missing != 3 || e.Made != 0 || !strings.Contains(e.Reason.String(), "ollama serve") {
 		t.Errorf("embedded %+v", e)
 	}
@@ -163,7 +174,7 @@ func TestEmbedderAway(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	back := openWith(t, root, file, s.URL, Money{Known: true})
-	if e = refresh(t, back).Embedded; e.Made != 3 || e.Missing != 0 || !e.Reason.IsZero() {
+	if e = embed(t, back); e.Made != 3 || e.Missing != 0 || !e.Reason.IsZero() {
 		t.Errorf("embedded %+v", e)
 	}
 	// It goes away again: what is there is of no use without the vector of the question.
@@ -179,7 +190,7 @@ func TestEmbedderAway(t *testing.T) {
 		return true
 	}
 	put(t, dir, "new.md", "# New\n\nA cat of another colour.\n")
-	if e = refresh(t, back).Embedded; e.Missing != 1 || e.Code != regie.CodeProviderAuth {
+	if e = embed(t, back); e.Missing != 1 || e.Code != regie.CodeProviderAuth {
 		t.Errorf("embedded %+v", e)
 	}
 	if a := find(t, back, Query{Text: "cat"}); a.Mode != Hybrid || !strings.Contains(a.Reason.String(), "1 parts of files are not embedded yet") {
@@ -191,7 +202,7 @@ func TestEmbedderAway(t *testing.T) {
 func TestAnotherEmbedder(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, _, file := place(t, animals)
-	refresh(t, openWith(t, root, file, s.URL, Money{Known: true}))
+	embed(t, openWith(t, root, file, s.URL, Money{Known: true}))
 	formats := providertest.EmbedFormats()
 	gemini := formats[slices.IndexFunc(formats, func(f providertest.EmbedFormat) bool { return f.Name == "gemini" })]
 	g := providertest.NewEmbedServer(t, &gemini)
@@ -207,7 +218,10 @@ func TestAnotherEmbedder(t *testing.T) {
 	if a := find(t, x, Query{Text: "cat"}); a.Mode != Lexical || len(a.Hits) == 0 || a.Reason.IsZero() {
 		t.Errorf("before: %+v", a)
 	}
-	if got := refresh(t, x); got.Changed != 0 || got.Embedded.Made != 3 || !got.Embedded.Estimated && !gemini.Counts {
+	if got := refresh(t, x); got.Changed != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := embed(t, x); got.Made != 3 || !got.Estimated && !gemini.Counts {
 		t.Errorf("%+v", got)
 	}
 	if a := find(t, x, Query{Text: "cat"}); a.Mode != Hybrid {
@@ -219,8 +233,8 @@ func TestAnotherEmbedder(t *testing.T) {
 	}
 }
 
-// many is a workspace whose texts fill several batches.
-func many(n int) map[string]string {
+// thick is a workspace whose texts fill several batches.
+func thick(n int) map[string]string {
 	out := map[string]string{}
 	for i := range n {
 		out[fmt.Sprintf("d%d/f%03d.md", i%7, i)] = fmt.Sprintf("# Title %d\n\n%s\n", i, strings.Repeat(fmt.Sprintf("word%d thing ", i), 40))
@@ -235,12 +249,12 @@ func TestKilledWhileEmbedding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refresh(t, openWith(t, root, os.Getenv("REGIE_TEST_INDEX"), address, Money{Known: true, PerDay: 1e9, Price: price.Price{Rates: price.Rates{Input: 20_000}}}))
+		embed(t, openWith(t, root, os.Getenv("REGIE_TEST_INDEX"), address, Money{Known: true, PerDay: 1e9, Price: price.Price{Rates: price.Rates{Input: 20_000}}}))
 		return
 	}
 	const files = 200
 	s := providertest.NewEmbedServer(t, format())
-	root, dir, file := place(t, many(files))
+	root, dir, file := place(t, thick(files))
 	var mu sync.Mutex
 	var victim *exec.Cmd
 	until := 0
@@ -272,7 +286,7 @@ func TestKilledWhileEmbedding(t *testing.T) {
 	victim = nil
 	mu.Unlock()
 	x := openWith(t, root, file, s.URL, Money{Known: true, PerDay: 1e9, Price: price.Price{Rates: price.Rates{Input: 20_000}}})
-	if e := refresh(t, x).Embedded; e.Missing != 0 || !e.Reason.IsZero() {
+	if e := embed(t, x); e.Missing != 0 || !e.Reason.IsZero() {
 		t.Fatalf("embedded %+v", e)
 	}
 	most, _ := x.config.Embedder.Batch()
@@ -299,12 +313,12 @@ func TestKilledWhileEmbedding(t *testing.T) {
 // TestEmbedTogether: two that embed at once, as two processes do, embed each text once, while others search and files go.
 func TestEmbedTogether(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
-	root, dir, file := place(t, many(120))
+	root, dir, file := place(t, thick(120))
 	var group sync.WaitGroup
 	for range 2 {
 		x := openWith(t, root, file, s.URL, Money{Known: true})
 		group.Go(func() {
-			if e := refresh(t, x).Embedded; e.Missing != 0 {
+			if e := embed(t, x); e.Missing != 0 {
 				t.Errorf("embedded %+v", e)
 			}
 		})
@@ -333,7 +347,7 @@ func TestEmbedTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(documents(s))
-	if e := refresh(t, x).Embedded; e.Missing != 0 || int(e.Made) != len(documents(s))-before || e.Made == 0 {
+	if e := embed(t, x); e.Missing != 0 || int(e.Made) != len(documents(s))-before || e.Made == 0 {
 		t.Errorf("embedded %+v", e)
 	}
 	if a := find(t, x, Query{Text: "word2 thing"}); a.Mode != Hybrid {
@@ -344,9 +358,9 @@ func TestEmbedTogether(t *testing.T) {
 // TestMoney: under a budget nothing of unknown price is asked, and no more than the day holds.
 func TestMoney(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
-	root, _, file := place(t, many(100))
+	root, _, file := place(t, thick(100))
 	x := openWith(t, root, file, s.URL, Money{Capped: true})
-	e := refresh(t, x).Embedded
+	e := embed(t, x)
 	if e.Code != regie.CodePriceUnknown || e.Missing != 100 || len(s.Requests()) != 0 || e.Priced {
 		t.Errorf("embedded %+v after %d requests", e, len(s.Requests()))
 	}
@@ -355,7 +369,7 @@ func TestMoney(t *testing.T) {
 	}
 	money := Money{Known: true, Capped: true, Price: price.Price{Rates: price.Rates{Input: 1_000_000}}, PerDay: 19_300} // a token costs a millionth; one batch may have so many, and has few
 	x = openWith(t, root, file, s.URL, money)
-	e = refresh(t, x).Embedded
+	e = embed(t, x)
 	if e.Code != regie.CodeOverBudget || e.Made == 0 || e.Missing == 0 || e.Cost != e.Tokens || e.Tokens != 7*e.Made {
 		t.Errorf("embedded %+v", e)
 	}
@@ -373,7 +387,7 @@ func TestMoney(t *testing.T) {
 	}
 	money.PerDay *= 100
 	x = openWith(t, root, file, s.URL, money)
-	refresh(t, x)
+	embed(t, x)
 	if err := x.db.read.QueryRow("SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
 		t.Errorf("%d are counted after a refusal, want %d, %v", spent, e.Cost, err)
 	}
@@ -392,13 +406,13 @@ func TestFailingTexts(t *testing.T) {
 		}
 		return false
 	}
-	root, _, file := place(t, many(60))
+	root, _, file := place(t, thick(60))
 	x := openWith(t, root, file, s.URL, Money{Known: true})
-	if e := refresh(t, x).Embedded; e.Made != 59 || e.Refused != 1 || e.Missing != 0 || !e.Reason.IsZero() {
+	if e := embed(t, x); e.Made != 59 || e.Refused != 1 || e.Missing != 0 || !e.Reason.IsZero() {
 		t.Errorf("embedded %+v", e)
 	}
 	before := len(s.Requests())
-	if e := refresh(t, x).Embedded; e.Made != 0 || len(s.Requests()) != before {
+	if e := embed(t, x); e.Made != 0 || len(s.Requests()) != before {
 		t.Errorf("embedded %+v after %d more requests", e, len(s.Requests())-before)
 	}
 	s.Answer = nil
@@ -406,17 +420,17 @@ func TestFailingTexts(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	// Where every text fails it is the embedder, and no text is to blame.
-	root, _, file = place(t, many(5))
+	root, _, file = place(t, thick(5))
 	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
 		format().Refuse(w, providertest.Scene{Status: http.StatusInternalServerError, Message: "out of memory"})
 		return true
 	}
 	x = openWith(t, root, file, s.URL, Money{Known: true})
-	if e := refresh(t, x).Embedded; e.Made != 0 || e.Refused != 0 || e.Missing != 5 || e.Code != regie.CodeProviderBusy || !strings.Contains(e.Reason.String(), "out of memory") {
+	if e := embed(t, x); e.Made != 0 || e.Refused != 0 || e.Missing != 5 || e.Code != regie.CodeProviderBusy || !strings.Contains(e.Reason.String(), "out of memory") {
 		t.Errorf("embedded %+v", e)
 	}
 	s.Answer = nil
-	if e := refresh(t, x).Embedded; e.Made != 5 {
+	if e := embed(t, x); e.Made != 5 {
 		t.Errorf("embedded %+v", e)
 	}
 }
@@ -434,7 +448,7 @@ func TestEmbedAgain(t *testing.T) {
 		}
 		return request < 2
 	}
-	if e := refresh(t, x).Embedded; e.Made != 3 || !slices.Equal(rests, []time.Duration{7 * time.Second, 2 * time.Second}) {
+	if e := embed(t, x); e.Made != 3 || !slices.Equal(rests, []time.Duration{7 * time.Second, 2 * time.Second}) {
 		t.Errorf("embedded %+v after %v", e, rests)
 	}
 	put(t, dir, "new.md", "# New\n\nSomething else.\n")
@@ -443,7 +457,7 @@ func TestEmbedAgain(t *testing.T) {
 		return true
 	}
 	rests = nil
-	if e := refresh(t, x).Embedded; e.Missing != 1 || e.Code != regie.CodeProviderBusy || len(rests) != 0 {
+	if e := embed(t, x); e.Missing != 1 || e.Code != regie.CodeProviderBusy || len(rests) != 0 {
 		t.Errorf("embedded %+v after %v", e, rests)
 	}
 	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, vectors [][]float32) bool {
@@ -454,7 +468,7 @@ func TestEmbedAgain(t *testing.T) {
 		return true
 	}
 	other := openWith(t, root, file, s.URL, Money{Known: true}) // one that has not seen the vectors before
-	if e := refresh(t, other).Embedded; e.Missing != 1 || e.Code != regie.CodeBadReply || !strings.Contains(e.Reason.String(), "32 dimensions where the index has 64") {
+	if e := embed(t, other); e.Missing != 1 || e.Code != regie.CodeBadReply || !strings.Contains(e.Reason.String(), "32 dimensions where the index has 64") {
 		t.Errorf("embedded %+v", e)
 	}
 	if a := find(t, other, Query{Text: "cat"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "another one") || len(a.Hits) == 0 {

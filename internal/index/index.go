@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 
@@ -69,6 +70,9 @@ type Index struct {
 
 	mu sync.Mutex
 	db *database // nil after Close
+
+	watching sync.Mutex // over watch
+	watch    *watch     // nil: nothing is watched
 }
 
 // Open opens the index of a confined directory. One that is missing, damaged, or another version's is made anew, empty: Update fills it. It
@@ -77,7 +81,7 @@ func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, err
 	if config.MaxFile <= 0 {
 		config.MaxFile = defaultMaxFile
 	}
-	db, err := openOrMake(ctx, config.Path)
+	db, err := openOrMake(ctx, config.Path, false, nil)
 	if err != nil {
 		return nil, explain(err, config.Path)
 	}
@@ -90,6 +94,7 @@ func (x *Index) Close() error {
 	db := x.db
 	x.db = nil
 	x.mu.Unlock()
+	x.unwatch()
 	if db == nil {
 		return nil
 	}
@@ -130,8 +135,6 @@ type Summary struct {
 	Removed int64          `json:"removed"` // files that have gone
 	Skipped map[Skip]int64 `json:"skipped"` // files and directories that are not in the index
 	Took    time.Duration  `json:"took_ns"`
-	// Embedded is what was embedded, where an embedder is configured.
-	Embedded Embedded `json:"embedded,omitzero"`
 }
 
 // using runs fn with the database as it lies on the disk. Where that was deleted, exchanged or damaged, the index is made anew, empty, and fn runs
@@ -142,11 +145,13 @@ func (x *Index) using(ctx context.Context, held bool, fn func(*database) error) 
 		if err != nil {
 			return explain(err, x.config.Path)
 		}
-		if err = fn(db); damaged(err) {
-			x.forget(db)
+		err = fn(db)
+		spoiled := err != nil && db.spoiled(ctx, err)
+		if spoiled {
+			db.lost.Store(true)
 		}
 		closing := db.release()
-		if !damaged(err) || try > 0 {
+		if !spoiled || try > 0 {
 			if err == nil {
 				err = closing
 			}
@@ -163,11 +168,11 @@ func (x *Index) current(ctx context.Context, held bool) (*database, error) {
 		return nil, regie.Errorf(regie.CodeConflict, "the index was closed")
 	}
 	if !x.db.inPlace() {
-		open := openOrMake
-		if held {
-			open = openOrMakeHeld
+		var unusable os.FileInfo
+		if x.db.lost.Load() {
+			unusable = x.db.file
 		}
-		fresh, err := open(ctx, x.config.Path)
+		fresh, err := openOrMake(ctx, x.config.Path, held, unusable)
 		if err != nil {
 			return nil, err
 		}
@@ -177,6 +182,3 @@ func (x *Index) current(ctx context.Context, held bool) (*database, error) {
 	x.db.acquire()
 	return x.db, nil
 }
-
-// forget has a damaged database made anew by the next use.
-func (x *Index) forget(db *database) { db.lost.Store(true) }

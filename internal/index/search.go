@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -96,11 +95,17 @@ func lexical(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, err
 // matchOf writes a question for FTS5: its terms, any of which may match. A term is letters and digits, so nothing of it is syntax between quotes.
 func matchOf(text string) string {
 	s := newSplitter()
-	s.gather(text)
-	terms := s.order[:min(len(s.order), maxAsked)]
-	if meaning := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return stopWords[t] }); len(meaning) > 0 {
-		terms = meaning
+	s.gather(text, true) // nobody knows in which language the answer is written
+	var terms, all []string
+	for _, t := range s.order {
+		if all = append(all, t.text); !stopWords[t.text] {
+			terms = append(terms, t.text)
+		}
 	}
+	if len(terms) == 0 {
+		terms = all
+	}
+	terms = terms[:min(len(terms), maxAsked)]
 	if len(terms) == 0 {
 		return ""
 	}

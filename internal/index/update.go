@@ -21,7 +21,7 @@ import (
 const (
 	maxWorkers = 8
 	jobsAhead  = 64 // each may hold a directory open
-	readAhead  = 4  // files that wait to be written, with their text, beside one that each worker has
+	readAhead  = 32 // files that wait to be written, with their text, beside one that each worker has
 
 	// What one commit takes at most: so much is lost by a kill, and read again.
 	commitBytes = 16 << 20
@@ -77,38 +77,35 @@ type prepared struct {
 
 // Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved are read, of those the ones with another
 // content are cut into chunks, and those that have gone are taken out. Several updates of one index, in whatever processes, come one after the
-// other. Where an embedder is configured, what has no vector yet is embedded then (Embed). progress may be nil; it is called on the caller's goroutine,
-// at most every 50 ms and at the end. What was done before the context ended stays. It returns the context's error and the codes of Open.
+// other. progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the context ended
+// stays. It returns the context's error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
-	started := time.Now()
-	out, err := x.readFiles(ctx, progress)
-	if err == nil {
-		out.Embedded, err = x.Embed(ctx, progress)
-	}
-	out.Took = time.Since(started)
-	return out, err
-}
-
-// readFiles brings files, chunks and terms up to what the workspace holds.
-func (x *Index) readFiles(ctx context.Context, progress func(Progress)) (Summary, error) {
 	select {
 	case x.updates <- struct{}{}:
 	case <-ctx.Done():
 		return Summary{}, context.Cause(ctx)
 	}
 	defer func() { <-x.updates }()
+	started := time.Now()
 	unlock, err := lock(ctx, x.config.Path)
 	if err != nil {
 		return Summary{}, explain(err, x.config.Path)
 	}
 	defer unlock()
 	var out Summary
+	watch := x.watched()
+	changes := watch.seen()
 	err = x.using(ctx, true, func(db *database) error {
-		u := &update{index: x, progress: progress}
+		u := &update{index: x, progress: progress, watch: watch}
 		var err error
 		out, err = u.run(ctx, db)
+		db.filled.Store(err == nil)
 		return err
 	})
+	if err == nil {
+		watch.covers(changes)
+	}
+	out.Took = time.Since(started)
 	return out, err
 }
 
@@ -116,6 +113,7 @@ func (x *Index) readFiles(ctx context.Context, progress func(Progress)) (Summary
 type update struct {
 	index    *Index
 	progress func(Progress)
+	watch    *watch            // nil: nothing is watched
 	known    map[string]*known // the walker's until it has ended
 	walked   workspace.Walked
 	walkErr  error
@@ -138,6 +136,7 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 		return out, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	u.watch.add(".git/info") // for git's exclude file
 	inner, cancel := context.WithCancel(ctx)
 	results, wait := u.start(inner)
 	err = u.write(ctx, w, results, &out)
@@ -212,6 +211,7 @@ func (u *update) sound(do func()) {
 // visit sorts out which files have to be read. It reports whether the walk goes on.
 func (u *update) visit(ctx context.Context, e *workspace.Entry, jobs chan<- job) bool {
 	if e.Dir {
+		u.watch.add(e.Path) // before it is listed, so that no file comes unseen
 		return true
 	}
 	if _, err := workspace.Clean(e.Path); err != nil || !utf8.ValidString(e.Path) {

@@ -38,7 +38,7 @@ type writer struct {
 	files int
 	moved bool // chunks have come or gone in this commit
 
-	putFile, touchFile, dropFile, dropChunks, dropTerms, putChunk, putTerms *sql.Stmt
+	newFile, putFile, touchFile, dropFile, dropChunks, dropTerms, putChunk, putTerms *sql.Stmt
 }
 
 // done is for statements that are not to be cut off in the middle: what a cancelled update has made by then is committed.
@@ -54,8 +54,9 @@ func newWriter(ctx context.Context, db *database) (*writer, error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&w.putFile, `INSERT INTO files (path, sha256, size, mtime, ctime, indexed_at, skipped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-			ON CONFLICT (path) DO UPDATE SET sha256 = ?2, size = ?3, mtime = ?4, ctime = ?5, indexed_at = ?6, skipped = ?7 RETURNING id`},
+		// Not one statement for both: it would have a savepoint of its own, and FTS5 writes out what it has gathered at each of them.
+		{&w.newFile, "INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&w.putFile, "UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?"},
 		{&w.touchFile, "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, indexed_at = ?5 WHERE id = ?1"},
 		{&w.dropFile, "DELETE FROM files WHERE id = ?"},
 		{&w.dropTerms, "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)"},
@@ -80,7 +81,7 @@ func (w *writer) close() error {
 		}
 		errs = append(errs, err)
 	}
-	for _, s := range []*sql.Stmt{w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.dropTerms, w.putChunk, w.putTerms} {
+	for _, s := range []*sql.Stmt{w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.dropTerms, w.putChunk, w.putTerms} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}
@@ -123,13 +124,8 @@ func (w *writer) put(o *outcome) error {
 		_, err := w.touchFile.ExecContext(done(), o.known.id, stamp.Size, stamp.Modified, stamp.Changed, o.at)
 		return errors.Join(err, w.full(o))
 	}
-	if o.known != nil {
-		if err := w.dropParts(o.known.id); err != nil {
-			return err
-		}
-	}
-	var id int64
-	if err := w.putFile.QueryRowContext(done(), o.entry.Path, []byte(o.hash), stamp.Size, stamp.Modified, stamp.Changed, o.at, o.skipped).Scan(&id); err != nil {
+	id, err := w.file(o)
+	if err != nil {
 		return err
 	}
 	for i := range o.chunks {
@@ -148,6 +144,23 @@ func (w *writer) put(o *outcome) error {
 		w.moved = true
 	}
 	return w.full(o)
+}
+
+// file stores a file, without the parts that it had, and returns its id.
+func (w *writer) file(o *outcome) (int64, error) {
+	stamp := o.entry.Stamp
+	if o.known != nil {
+		if err := w.dropParts(o.known.id); err != nil {
+			return 0, err
+		}
+		_, err := w.putFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Modified, stamp.Changed, o.at, o.skipped, o.known.id)
+		return o.known.id, err
+	}
+	in, err := w.newFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Modified, stamp.Changed, o.at, o.skipped, o.entry.Path)
+	if err != nil {
+		return 0, err
+	}
+	return in.LastInsertId()
 }
 
 // full commits where enough has come together.

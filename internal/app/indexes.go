@@ -1,0 +1,150 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/index"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// What a command sees of an index (spec 8.3).
+type (
+	// IndexProgress is how far an update has come.
+	IndexProgress = index.Progress
+	// IndexSummary is what an update found and did.
+	IndexSummary = index.Summary
+	// IndexQuery is what is looked for.
+	IndexQuery = index.Query
+	// IndexAnswer is what a search found.
+	IndexAnswer = index.Answer
+	// IndexHit is a part of a file that answers a query.
+	IndexHit = index.Hit
+)
+
+// Index is the index of one workspace, opened. Several processes may have it open at once.
+type Index struct {
+	*index.Index
+	root *workspace.Root
+	info fs.FileInfo // of the directory that was opened
+}
+
+// OpenIndex opens the index of the workspace in a directory, and makes it, empty, where there is none. It returns the codes of workspace.Open and of
+// index.Open. The caller closes it.
+func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &Index{root: root}
+	if out.info, err = os.Stat(dir); err == nil {
+		out.Index, err = index.Open(ctx, root, index.Config{Path: indexPath(c, dir)})
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return out, nil
+}
+
+// Close lets go of the index, which stays on the disk.
+func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }
+
+// stands reports whether the directory of the index is still the one that was opened.
+func (x *Index) stands(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && os.SameFile(info, x.info)
+}
+
+// indexPath is where the index of a workspace lies: in the data directory, because it can be made again (decision 32), and named after the path of the
+// workspace, which is known before anything has run in it.
+func indexPath(c config.Config, dir string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8])+".db")
+}
+
+// maxIndexes is how many indexes an engine keeps open while nobody searches.
+const maxIndexes = 8
+
+// indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches. It implements
+// files.Indexes and has no goroutine.
+type indexes struct {
+	config config.Config
+
+	mu     sync.Mutex
+	open   []*shared // the one that was used last comes last
+	closed bool
+}
+
+// shared is an index that several calls may use.
+type shared struct {
+	*Index
+	dir  string
+	uses int
+	left bool // nobody else gets it: the last one closes it
+}
+
+// Asks implements files.Indexes.
+func (s *indexes) Asks() bool { return false }
+
+// Index implements files.Indexes.
+func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
+	}
+	at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir })
+	if at >= 0 && !s.open[at].stands(dir) { // it was moved away, and another one took its place
+		s.leave(at)
+		at = -1
+	}
+	if at < 0 {
+		made, err := OpenIndex(ctx, s.config, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		at, s.open = len(s.open), append(s.open, &shared{Index: made, dir: dir})
+	}
+	found := s.open[at]
+	found.uses++
+	s.open = append(slices.Delete(s.open, at, at+1), found)
+	if len(s.open) > maxIndexes {
+		s.leave(0)
+	}
+	return found.Index.Index, func() { s.release(found) }, nil
+}
+
+// leave has an index closed once nobody uses it. s.mu is held.
+func (s *indexes) leave(at int) {
+	o := s.open[at]
+	s.open = slices.Delete(s.open, at, at+1)
+	if o.left = true; o.uses == 0 {
+		_ = o.Close() // what it holds is on the disk, or can be made again
+	}
+}
+
+func (s *indexes) release(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.uses--; o.left && o.uses == 0 {
+		_ = o.Close() // as above
+	}
+}
+
+// Close closes what nobody uses now, and the rest once that is so.
+func (s *indexes) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.closed = true; len(s.open) > 0; {
+		s.leave(0)
+	}
+}
