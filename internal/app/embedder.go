@@ -9,6 +9,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
+	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
@@ -51,6 +52,17 @@ func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known boo
 		return price.Price{}, true
 	}
 	return p, known
+}
+
+// embedMoney is what embedding costs and may cost: of the caps those that bound a day, because it belongs to no round.
+func embedMoney(c *config.Config, e provider.Embedder) index.Money {
+	caps := c.File.Caps("main")
+	m := index.Money{Capped: caps != regie.Caps{}, PerDay: caps.Workspace}
+	if m.PerDay == 0 || caps.Day > 0 && caps.Day < m.PerDay {
+		m.PerDay = caps.Day
+	}
+	m.Price, m.Known = embedPrice(c, e)
+	return m
 }
 
 // tryEmbedder asks the embedder for one vector; nil where none is configured. One that a budget keeps from being asked is not asked.

@@ -56,6 +56,9 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	})
 }
 
+// Free reports whether embedding costs nothing.
+func (x *Index) Free() bool { return x.config.Money.Known && x.config.Money.Price.Free() }
+
 // Embed embeds the chunks that have no vector yet, the oldest first, batch by batch: what a batch brought is stored before the next is sent, so that
 // a kill pays for one batch twice at most. Texts that were embedded before are not embedded again, wherever they stand now. It needs nobody's leave to
 // be searched or updated meanwhile; what comes while it runs it embeds too. One runs at a time: where another one does, in whatever process, this one

@@ -17,8 +17,9 @@ type Config struct {
 	Path string
 	// MaxFile is how many bytes a file has at most to be indexed; zero means 1 MiB.
 	MaxFile int64
-	// Embedder turns texts into vectors; nil leaves the search lexical.
-	Embedder provider.Embedder
+	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why there is none, where one is configured.
+	Embedder   provider.Embedder
+	NoEmbedder regie.Sentence
 	// Money is what the embedder costs.
 	Money Money
 }

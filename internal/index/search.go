@@ -38,7 +38,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		}
 		q.Under = under
 	}
-	answer := Answer{Mode: Lexical, Hits: []Hit{}}
+	answer := Answer{Mode: Lexical, Reason: x.config.NoEmbedder, Hits: []Hit{}}
 	var asked []float32
 	if x.config.Embedder != nil {
 		var why regie.Sentence
