@@ -70,8 +70,14 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 		return nil, err
 	}
 	out := &Index{root: root}
+	settings := index.Config{Path: indexPath(c, dir)}
+	if settings.Embedder, err = newEmbedder(&c); err != nil { // a search goes on without it, and says why
+		settings.NoEmbedder = regie.Say("the embedder cannot be used: %s", err.Error())
+	} else if settings.Embedder != nil {
+		settings.Money = embedMoney(&c, settings.Embedder)
+	}
 	if out.info, err = os.Stat(dir); err == nil {
-		out.Index, err = index.Open(ctx, root, index.Config{Path: indexPath(c, dir)})
+		out.Index, err = index.Open(ctx, root, settings)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -101,10 +107,18 @@ func indexPath(c config.Config, dir string) string {
 // maxIndexes is how many indexes an engine keeps open while nobody searches.
 const maxIndexes = 8
 
+// backlog is how many chunks an engine embeds by itself where that costs something: so many come of the work of a day. More is for regie index, which
+// shows what it does.
+const backlog = 2000
+
 // indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches. It implements
-// files.Indexes and has no goroutine.
+// files.Indexes. What is new in one that was searched is embedded by a goroutine of its own, which Close ends.
 type indexes struct {
 	config config.Config
+
+	ended     context.Context // done when Close is called
+	end       context.CancelFunc
+	embedding sync.WaitGroup
 
 	mu     sync.Mutex
 	open   []*shared // the one that was used last comes last
@@ -117,10 +131,20 @@ type shared struct {
 	dir  string
 	uses int
 	left bool // nobody else gets it: the last one closes it
+	busy bool // what is new is being embedded
+}
+
+func newIndexes(c config.Config) *indexes {
+	s := &indexes{config: c}
+	s.ended, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // Asks implements files.Indexes.
-func (s *indexes) Asks() bool { return false }
+func (s *indexes) Asks() bool {
+	_, _, configured := s.config.Embedding()
+	return configured
+}
 
 // Index implements files.Indexes.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
@@ -147,7 +171,35 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 	if len(s.open) > maxIndexes {
 		s.leave(0)
 	}
-	return found.Index.Index, func() { s.release(found) }, nil
+	return found.Index.Index, func() {
+		s.embed(found)
+		s.release(found)
+	}, nil
+}
+
+// embed has what is new in an index embedded, so that the next search finds it by its meaning too.
+func (s *indexes) embed(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || o.busy || !s.Asks() {
+		return
+	}
+	o.busy = true
+	o.uses++
+	s.embedding.Go(func() {
+		embedNew(s.ended, o.Index.Index)
+		s.mu.Lock()
+		o.busy = false
+		s.mu.Unlock()
+		s.release(o)
+	})
+}
+
+// embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
+func embedNew(ctx context.Context, x *index.Index) {
+	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
+		_, _ = x.Embed(ctx, nil)
+	}
 }
 
 // leave has an index closed once nobody uses it. s.mu is held.
@@ -169,9 +221,11 @@ func (s *indexes) release(o *shared) {
 
 // Close closes what nobody uses now, and the rest once that is so.
 func (s *indexes) Close() {
+	s.end()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for s.closed = true; len(s.open) > 0; {
 		s.leave(0)
 	}
+	s.mu.Unlock()
+	s.embedding.Wait()
 }
