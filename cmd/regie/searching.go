@@ -113,24 +113,25 @@ func (s *searching) said(answer *app.IndexAnswer) {
 	fmt.Fprintf(s.stderr, "%s (%s, %s)\n", what, answer.Mode, plain.Strip(how))
 }
 
+// embedTime is how long a search waits for what is new to be embedded, by this process or another one; what is not by then is found by its words.
+const embedTime = 30 * time.Second
+
 // update brings the index up to date, and shows how far it is to a person who waits.
 func (s *searching) update(ctx context.Context, x *app.Index) error {
-	watched, shown := isTerminal(s.stderr), false
+	bar := &indexBar{w: s.stderr, text: s.text, moves: isTerminal(s.stderr) && os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
 	began := time.Now()
-	summary, err := x.Update(ctx, func(p app.IndexProgress) {
-		if !watched || time.Since(began) < time.Second/2 {
-			return
+	show := func(p app.IndexProgress) {
+		if time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
+			bar.show(p)
 		}
-		shown = true
-		if p.Walking {
-			fmt.Fprintf(s.stderr, "\r\x1b[K%s", s.text.T("indexing: %d files read", p.Done))
-		} else {
-			fmt.Fprintf(s.stderr, "\r\x1b[K%s", s.text.T("indexing: %d of %d files read", p.Done, p.Total))
-		}
-	})
-	if shown {
-		fmt.Fprint(s.stderr, "\r\x1b[K")
 	}
+	summary, err := x.Update(ctx, show)
+	if err == nil {
+		bounded, cancel := context.WithTimeout(ctx, embedTime)
+		defer cancel()
+		x.EmbedNew(bounded, show)
+	}
+	bar.clear()
 	if err == nil && summary.Changed > 0 && summary.Changed == summary.Files { // for the first time, or anew
 		fmt.Fprintln(s.stderr, s.text.T("indexed %d files", summary.Files))
 	}

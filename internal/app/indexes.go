@@ -206,7 +206,7 @@ func (s *indexes) embed(o *shared) {
 	o.busy = true
 	o.uses++
 	s.embedding.Go(func() {
-		embedNew(s.ended, o.Index.Index)
+		embedNew(s.ended, o.Index.Index, nil)
 		s.mu.Lock()
 		o.busy = false
 		s.mu.Unlock()
@@ -215,10 +215,16 @@ func (s *indexes) embed(o *shared) {
 }
 
 // embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
-func embedNew(ctx context.Context, x *index.Index) {
+func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
 	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
-		_, _ = x.Embed(ctx, nil)
+		_, _ = x.Embed(ctx, progress)
 	}
+}
+
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much and costs something. It ends with the context. What is in
+// its way the next search says. progress may be nil.
+func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
+	embedNew(ctx, x.Index, progress)
 }
 
 // leave has an index closed once nobody uses it. s.mu is held.
