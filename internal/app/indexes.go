@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
@@ -23,6 +25,10 @@ type (
 	IndexProgress = index.Progress
 	// IndexSummary is what an update found and did.
 	IndexSummary = index.Summary
+	// IndexSkip says why a file is not in the index.
+	IndexSkip = index.Skip
+	// IndexEmbedded is what embedding did.
+	IndexEmbedded = index.Embedded
 	// IndexQuery is what is looked for.
 	IndexQuery = index.Query
 	// IndexAnswer is what a search found.
@@ -41,6 +47,9 @@ type Index struct {
 // OpenIndex opens the index of the workspace in a directory, and makes it, empty, where there is none. It returns the codes of workspace.Open and of
 // index.Open. The caller closes it.
 func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, dirError(err, c.DataDir)
+	}
 	root, err := workspace.Open(dir)
 	if err != nil {
 		return nil, err
@@ -74,20 +83,26 @@ func (x *Index) stands(dir string) bool {
 // workspace, which is known before anything has run in it.
 func indexPath(c config.Config, dir string) string {
 	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
-	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8])+".db")
+	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
 }
 
-// maxIndexes is how many indexes an engine keeps open while nobody searches.
-const maxIndexes = 8
+// maxIndexes is how many indexes an engine keeps open while nobody searches, and indexIdle how long: each watches all directories of its workspace,
+// of which a system lets a user watch so many.
+const (
+	maxIndexes = 8
+	indexIdle  = 15 * time.Minute
+)
 
 // backlog is how many chunks an engine embeds by itself where that costs something: so many come of the work of a day. More is for regie index, which
 // shows what it does.
 const backlog = 2000
 
-// indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches. It implements
-// files.Indexes. What is new in one that was searched is embedded by a goroutine of its own, which Close ends.
+// indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches, and one that is open
+// watches its workspace, so that a search in which nothing has changed looks at no file. An engine that never searches has none. It implements
+// files.Indexes; its goroutines are those of the watches, and one for each index whose new texts are being embedded, which Close ends.
 type indexes struct {
 	config config.Config
+	log    *slog.Logger
 
 	ended     context.Context // done when Close is called
 	end       context.CancelFunc
@@ -103,12 +118,14 @@ type shared struct {
 	*Index
 	dir  string
 	uses int
-	left bool // nobody else gets it: the last one closes it
-	busy bool // what is new is being embedded
+	left bool        // nobody else gets it: the last one closes it
+	idle *time.Timer // leaves it
+	told bool        // that not all of its workspace is watched
+	busy bool        // what is new is being embedded
 }
 
-func newIndexes(c config.Config) *indexes {
-	s := &indexes{config: c}
+func newIndexes(c config.Config, log *slog.Logger) *indexes {
+	s := &indexes{config: c, log: log}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -136,10 +153,14 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 		if err != nil {
 			return nil, nil, err
 		}
-		at, s.open = len(s.open), append(s.open, &shared{Index: made, dir: dir})
+		made.Watch(context.WithoutCancel(ctx)) // until it is closed
+		found := &shared{Index: made, dir: dir}
+		found.idle = time.AfterFunc(indexIdle, func() { s.forget(found) })
+		at, s.open = len(s.open), append(s.open, found)
 	}
 	found := s.open[at]
 	found.uses++
+	found.idle.Stop()
 	s.open = append(slices.Delete(s.open, at, at+1), found)
 	if len(s.open) > maxIndexes {
 		s.leave(0)
@@ -179,6 +200,7 @@ func embedNew(ctx context.Context, x *index.Index) {
 func (s *indexes) leave(at int) {
 	o := s.open[at]
 	s.open = slices.Delete(s.open, at, at+1)
+	o.idle.Stop()
 	if o.left = true; o.uses == 0 {
 		_ = o.Close() // what it holds is on the disk, or can be made again
 	}
@@ -187,8 +209,26 @@ func (s *indexes) leave(at int) {
 func (s *indexes) release(o *shared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.uses--; o.left && o.uses == 0 {
+	o.uses--
+	if all, why := o.Watching(); !all && !o.told && s.log != nil {
+		o.told = true
+		s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first", "workspace", o.dir, "why", why.String())
+	}
+	switch {
+	case o.uses > 0:
+	case o.left:
 		_ = o.Close() // as above
+	default:
+		o.idle.Reset(indexIdle)
+	}
+}
+
+// forget closes an index that nobody has used for long.
+func (s *indexes) forget(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := slices.Index(s.open, o); at >= 0 && o.uses == 0 {
+		s.leave(at)
 	}
 }
 

@@ -119,9 +119,9 @@ const (
 
 // Progress is how far an update has come.
 type Progress struct {
-	Done, Total int64 // files that have to be read; Total grows while Walking
+	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
-	Walking     bool  // the workspace's directories are still being looked through
+	Walking     bool  // how many files there are is not known yet
 	// Embedding says that Done and Total are texts that have to be embedded, not files.
 	Embedding bool
 }

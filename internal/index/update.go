@@ -109,6 +109,19 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 	return out, err
 }
 
+// Rebuild is Update after everything that the index knows was thrown away.
+func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
+	unlock, err := lock(ctx, x.config.Path)
+	if err == nil {
+		err = removeFile(x.config.Path)
+		unlock()
+	}
+	if err != nil {
+		return Summary{}, explain(err, x.config.Path)
+	}
+	return x.Update(ctx, progress)
+}
+
 // update is one update on its way.
 type update struct {
 	index    *Index
@@ -119,8 +132,10 @@ type update struct {
 	walkErr  error
 	names    int64 // files that no tool could name
 
-	total   atomic.Int64
+	queued  atomic.Int64 // files that the walk has come to and that have to be read
+	counted atomic.Int64 // all of them, where they were counted
 	walking atomic.Bool
+	counter sync.WaitGroup
 	done    int64
 	bytes   int64
 	shown   time.Time
@@ -194,7 +209,10 @@ func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
 		workers.Wait()
 		close(results)
 	}()
-	return results, walker.Wait
+	return results, func() {
+		walker.Wait()
+		u.counter.Wait()
+	}
 }
 
 // sound does a part of the work on a goroutine of the update: a panic there ends the update, not the program.
@@ -227,11 +245,27 @@ func (u *update) visit(ctx context.Context, e *workspace.Entry, jobs chan<- job)
 	e.Keep()
 	select {
 	case jobs <- job{entry: e, at: time.Now().UnixNano(), known: k}:
-		u.total.Add(1)
+		if u.queued.Add(1) == jobsAhead && u.progress != nil { // from here on the walk waits for the readers
+			u.counter.Go(func() { u.sound(func() { u.count(ctx) }) })
+		}
 		return true
 	case <-ctx.Done():
 		e.Release()
 		return false
+	}
+}
+
+// count finds out how many files have to be read, for people who wait.
+func (u *update) count(ctx context.Context) {
+	n := int64(0)
+	_, err := u.index.root.Walk(ctx, ".", func(e *workspace.Entry) bool {
+		if k := u.known[e.Path]; !e.Dir && (k == nil || !k.unchanged(e.Stamp)) {
+			n++
+		}
+		return true
+	})
+	if err == nil {
+		u.counted.Store(n)
 	}
 }
 
@@ -270,7 +304,12 @@ func (u *update) tell(last bool) {
 		return
 	}
 	u.shown = now
-	u.progress(Progress{Done: u.done, Total: u.total.Load(), Bytes: u.bytes, Walking: u.walking.Load()})
+	queued, walking := u.queued.Load(), u.walking.Load()
+	p := Progress{Done: u.done, Total: queued, Bytes: u.bytes, Walking: walking}
+	if counted := u.counted.Load(); walking && counted > queued {
+		p.Total, p.Walking = counted, false
+	}
+	u.progress(p)
 }
 
 // summary counts what is in the index, and what is not.

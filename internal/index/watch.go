@@ -45,7 +45,7 @@ func (x *Index) Watch(ctx context.Context) (bool, regie.Sentence) {
 	x.watching.Lock()
 	defer x.watching.Unlock()
 	if x.watch == nil {
-		x.watch = newWatch(x.root.Dir(), filepath.Dir(x.config.Path))
+		x.watch = newWatch(x.root.Dir(), x.config.Path+".marks")
 		context.AfterFunc(ctx, x.unwatch)
 	}
 	return x.watch.state()
@@ -98,7 +98,7 @@ func newWatch(root, marks string) *watch {
 	if remote(root) {
 		w.failed = regie.Say("the workspace lies on a file system that does not tell what other machines change")
 	}
-	if err := watcher.Add(marks); err != nil {
+	if err := errors.Join(os.MkdirAll(marks, 0o700), watcher.Add(marks)); err != nil {
 		w.fail(err)
 	}
 	go w.follow()
@@ -248,7 +248,13 @@ func (w *watch) settle(ctx context.Context) bool {
 	failed := !w.failed.IsZero()
 	w.mark, w.marked = mark, marked
 	w.mu.Unlock()
-	if failed || os.WriteFile(mark, nil, 0o600) != nil || os.Remove(mark) != nil {
+	if failed {
+		return false
+	}
+	if os.WriteFile(mark, nil, 0o600) != nil || os.Remove(mark) != nil {
+		if err := errors.Join(os.MkdirAll(w.marks, 0o700), w.watcher.Add(w.marks)); err != nil { // somebody has removed the directory
+			w.fail(err)
+		}
 		return false
 	}
 	patience := time.NewTimer(markPatience)

@@ -47,7 +47,7 @@ func (h handle) stamp(name string) (Stamp, error) {
 		return Stamp{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return Stamp{}, errNoFile
+		return Stamp{}, errSwapped
 	}
 	return Stamp{Size: info.Size(), Modified: info.ModTime().UnixNano()}, nil
 }

@@ -44,7 +44,7 @@ func (h handle) stamp(name string) (Stamp, error) {
 		case err != nil:
 			return Stamp{}, err
 		case stat.Mode&unix.S_IFMT != unix.S_IFREG:
-			return Stamp{}, errNoFile
+			return Stamp{}, errSwapped
 		}
 		return Stamp{Size: stat.Size, Modified: stat.Mtim.Nano(), Changed: stat.Ctim.Nano()}, nil
 	}

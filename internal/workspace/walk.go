@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-
-	"github.com/regie-run/regie"
 )
 
 // Stamp is what a file system says of a file without its content: a file whose stamp is the same as before has in all likelihood not changed.
@@ -164,6 +162,3 @@ func (w *walk) file(l *level, name string) error {
 	}
 	return nil
 }
-
-// errNoFile says that what has a name is no regular file.
-var errNoFile = regie.Errorf(regie.CodeSpecialFile, "this is not a regular file")

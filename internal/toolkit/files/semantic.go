@@ -129,7 +129,7 @@ func (k *toolkit) refresh(ctx context.Context, x *index.Index) (behind string) {
 	bounded, cancel := context.WithTimeout(ctx, k.bounds.refreshing)
 	defer cancel()
 	var last index.Progress
-	_, err := x.Update(bounded, func(p index.Progress) { last = p })
+	_, _, err := x.Refresh(bounded, func(p index.Progress) { last = p })
 	switch {
 	case err == nil:
 		return ""
