@@ -198,8 +198,6 @@ func (e *embedding) reserve(ctx context.Context, texts []pending) (int64, error)
 	return most, nil
 }
 
-}
-
 // giveBack returns to the day's budget what a batch that failed has certainly not cost; of one whose answer was lost nobody knows.
 func (e *embedding) giveBack(ctx context.Context, out *sent, err error) error {
 	var failed *provider.Error
