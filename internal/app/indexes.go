@@ -35,7 +35,31 @@ type (
 	IndexAnswer = index.Answer
 	// IndexHit is a part of a file that answers a query.
 	IndexHit = index.Hit
+	// TextQuery is a text or an expression that is looked for.
+	TextQuery = workspace.Query
+	// TextMatch is a line that holds it.
+	TextMatch = workspace.Match
+	// TextSearched says what a search for a text looked at.
+	TextSearched = workspace.Searched
 )
+
+// IndexHybrid is the mode of a search by meaning and by words.
+const IndexHybrid = index.Hybrid
+
+// Marks gives a function that finds the words of a text that a query asks for, and which words of the query they are.
+func Marks(query string) func(text string) (places [][2]int, words []int) {
+	return index.NewMarker(query).Marks
+}
+
+// SearchText looks through the files of a workspace as files.search_text does. It returns the codes of workspace.Open and of Root.Search.
+func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return TextSearched{}, err
+	}
+	defer root.Close()
+	return root.Search(ctx, q, found)
+}
 
 // Index is the index of one workspace, opened. Several processes may have it open at once.
 type Index struct {
@@ -70,6 +94,9 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 	return out, nil
 }
 
+// Under is a directory or a file to search in, as a query names it, from a path as a person writes it. It returns the codes of Root.Searchable.
+func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
+
 // Close lets go of the index, which stays on the disk.
 func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }
 
@@ -99,7 +126,7 @@ const backlog = 2000
 
 // indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches, and one that is open
 // watches its workspace, so that a search in which nothing has changed looks at no file. An engine that never searches has none. It implements
-// files.Indexes; its goroutines are those of the watches, and one for each index whose new texts are being embedded, which Close ends.
+// files.Indexes. Its goroutines are those of the watches, and one for each index in which something new is embedded after a search, which Close ends.
 type indexes struct {
 	config config.Config
 	log    *slog.Logger
@@ -119,9 +146,9 @@ type shared struct {
 	dir  string
 	uses int
 	left bool        // nobody else gets it: the last one closes it
+	busy bool        // what is new is being embedded
 	idle *time.Timer // leaves it
 	told bool        // that not all of its workspace is watched
-	busy bool        // what is new is being embedded
 }
 
 func newIndexes(c config.Config, log *slog.Logger) *indexes {
@@ -181,7 +208,7 @@ func (s *indexes) embed(o *shared) {
 	o.busy = true
 	o.uses++
 	s.embedding.Go(func() {
-		embedNew(s.ended, o.Index.Index)
+		embedNew(s.ended, o.Index.Index, nil)
 		s.mu.Lock()
 		o.busy = false
 		s.mu.Unlock()
@@ -190,10 +217,16 @@ func (s *indexes) embed(o *shared) {
 }
 
 // embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
-func embedNew(ctx context.Context, x *index.Index) {
+func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
 	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
-		_, _ = x.Embed(ctx, nil)
+		_, _ = x.Embed(ctx, progress)
 	}
+}
+
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much and costs something. It ends with the context. What is in
+// its way the next search says. progress may be nil.
+func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
+	embedNew(ctx, x.Index, progress)
 }
 
 // leave has an index closed once nobody uses it. s.mu is held.
