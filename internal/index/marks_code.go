@@ -101,6 +101,9 @@ func declared(line []byte, depth int) (name string, holds bool) {
 				name = strings.TrimRight(strings.TrimSpace(of), "{ ")
 			}
 		}
+		if at := strings.IndexByte(name, '<'); at > 0 { // its parameters
+			name = name[:at]
+		}
 		return name, holders[word] && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(";"))
 	}
 	if m := assigned.FindSubmatch(line); m != nil {

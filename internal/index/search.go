@@ -66,34 +66,40 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 
 // lexical is the chunks that hold words of a question, the best first.
 func lexical(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
-	match := matchOf(q.Text)
-	if match == "" {
+	terms := termsOfQuestion(q.Text)
+	if len(terms) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT rowid, -bm25(terms, "+weights+") AS score FROM terms WHERE terms MATCH ?", []any{match}
+	// A term is letters and digits, so nothing of it is syntax between quotes.
+	query, args := "SELECT rowid AS id, -bm25(terms, "+weights+") AS score FROM terms WHERE terms MATCH ?", []any{`"` + strings.Join(terms, `" OR "`) + `"`}
 	if q.Under != "" && q.Under != "." {
 		// No name sorts between a directory's with a slash and the same with the next character.
 		query += " AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?)"
 		args = append(args, q.Under, q.Under+"/", q.Under+"0")
 	}
-	rows, err := tx.QueryContext(ctx, query+" ORDER BY score DESC, rowid LIMIT ?", append(args, limit)...)
+	query = "SELECT t.id, t.score, f.path FROM (" + query + " ORDER BY score DESC, rowid LIMIT ?) t JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score DESC, t.id"
+	rows, err := tx.QueryContext(ctx, query, append(args, max(candidates, limit))...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var out []ranked
+	var found []candidate
 	for rows.Next() {
-		var r ranked
-		if err := rows.Scan(&r.id, &r.score); err != nil {
+		var c candidate
+		if err := rows.Scan(&c.id, &c.score, &c.path); err != nil {
 			return nil, err
 		}
-		out = append(out, r)
+		found = append(found, c)
 	}
-	return out, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	out := rank(found, terms)
+	return out[:min(limit, len(out))], nil
 }
 
-// matchOf writes a question for FTS5: its terms, any of which may match. A term is letters and digits, so nothing of it is syntax between quotes.
-func matchOf(text string) string {
+// termsOfQuestion are the terms by which a question is looked up.
+func termsOfQuestion(text string) []string {
 	s := newSplitter()
 	s.gather(text, true) // nobody knows in which language the answer is written
 	var terms, all []string
@@ -105,11 +111,7 @@ func matchOf(text string) string {
 	if len(terms) == 0 {
 		terms = all
 	}
-	terms = terms[:min(len(terms), maxAsked)]
-	if len(terms) == 0 {
-		return ""
-	}
-	return `"` + strings.Join(terms, `" OR "`) + `"`
+	return terms[:min(len(terms), maxAsked)]
 }
 
 // hits reads chunks.

@@ -93,7 +93,7 @@ func (s *splitter) gather(text string, both bool) {
 	}
 	for _, w := range s.words {
 		if w.more == nil {
-			w.more = s.intern(frenchStems(w.name))
+			w.more = slices.DeleteFunc(s.intern(frenchStems(w.name)), func(t *term) bool { return slices.Contains(w.terms, t) })
 		}
 		s.add(w.more)
 	}
@@ -190,7 +190,7 @@ func termsOf(word string) []string {
 		}
 		out = appendNew(out, plain)
 	}
-	if len(parts) > 1 {
+	if len(parts) > 1 && strings.IndexFunc(word, unspaced) < 0 {
 		out = appendNew(out, fold(strings.ToLower(strings.Join(parts, ""))))
 	}
 	return out
