@@ -150,24 +150,38 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 		return err
 	}
 	defer func() { _ = words.Close() }() // as above
-	var ours, lexical, nowhere []float64
+	var ours, lexical, nowhere, busyOurs, busyLexical, busyNowhere []float64
 	for round := range s.rounds {
 		for i := range asked {
 			// Another one each time: those that were asked are remembered.
 			for _, one := range []struct {
 				x    *index.Index
 				text string
-				into *[]float64
-			}{{x, fmt.Sprintf("%s %d", asked[i].text, round), &ours}, {words, asked[i].text, &lexical}, {x, fmt.Sprintf("zqx%dzq%d", i, round), &nowhere}} {
+				wall *[]float64
+				busy *[]float64
+			}{
+				{x, fmt.Sprintf("%s %d", asked[i].text, round), &ours, &busyOurs}, {words, asked[i].text, &lexical, &busyLexical},
+				{x, fmt.Sprintf("zqx%dzq%d", i, round), &nowhere, &busyNowhere},
+			} {
+				before, err := resources()
+				if err != nil {
+					return err
+				}
 				started := time.Now()
 				answer, err := one.x.Search(ctx, index.Query{Text: one.text})
 				if err != nil {
 					return err
 				}
+				took := milliseconds(time.Since(started))
+				after, err := resources()
+				if err != nil {
+					return err
+				}
+				*one.busy = append(*one.busy, 1000*(processor(after)-processor(before)))
 				if (answer.Mode == index.Hybrid) != (one.x == x) {
 					return fmt.Errorf("P10: the search was %s: %s", answer.Mode, answer.Reason.String())
 				}
-				*one.into = append(*one.into, milliseconds(time.Since(started)))
+				*one.wall = append(*one.wall, took)
 			}
 		}
 	}
@@ -176,10 +190,11 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 		return err
 	}
 	label := fmt.Sprintf("%d chunks × %d", summary.Chunks, t.dimensions)
-	fmt.Printf("| P10 search_semantic p50, ms, %s (all vectors compared, alone) | %.2f | %.2f | %.2f | %s |\n", label, percentile(ours, 50), force, percentile(ours, 50)/force, goal)
-	fmt.Printf("| P10 p99, ms, %s | %.2f | | | |\n", label, percentile(ours, 99))
-	fmt.Printf("| of it by words alone, p50, ms, %s | %.2f | | | |\n", label, percentile(lexical, 50))
-	fmt.Printf("| the same for a word that is nowhere, which leaves the vectors, p50, ms, %s | %.2f | %.2f | %.2f | %s |\n", label, percentile(nowhere, 50), force, percentile(nowhere, 50)/force, goal)
+	fmt.Printf("| P10 search_semantic p50, ms, %s (all vectors compared, alone) | %.2f | %.2f | %.2f | %s |\n", label, median(ours), force, median(ours)/force, goal)
+	fmt.Printf("| P10 p99, ms; processor time p50, ms, %s | %.2f; %.2f | | | |\n", label, percentile(ours, 99), median(busyOurs))
+	fmt.Printf("| the same by words alone: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n", label, median(lexical), median(busyLexical))
+	fmt.Printf("| the same for a word that is nowhere, which leaves the vectors: p50, ms; processor time, ms, %s | %.2f; %.2f | %.2f | %.2f | %s |\n", label,
+		median(nowhere), median(busyNowhere), force, median(nowhere)/force, goal)
 	fmt.Printf("| of it signs and exact rescoring, vectors in memory (the same, brute force), ms, %s | %.2f | %.2f | %.2f | |\n", label, set, force, set/force)
 	fmt.Printf("| recall@10 of the signs, %s | %.3f | | | |\n", label, recall)
 	fmt.Printf("| first search, ms; MiB of memory that it leaves; storing the vectors, s, %s | %.0f; %.1f; %.0f | | | |\n", label, milliseconds(first),
