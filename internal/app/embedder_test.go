@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestEngineEmbeds(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cat.md"), []byte("# Cat\n\nThe cat sleeps.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := newIndexes(c, nil)
+	all := newIndexes(c, slog.New(slog.DiscardHandler))
 	defer all.Close()
 	search := func() index.Answer {
 		t.Helper()

@@ -27,6 +27,8 @@ type (
 	IndexSummary = index.Summary
 	// IndexSkip says why a file is not in the index.
 	IndexSkip = index.Skip
+	// IndexEmbedded is what embedding did.
+	IndexEmbedded = index.Embedded
 	// IndexQuery is what is looked for.
 	IndexQuery = index.Query
 	// IndexAnswer is what a search found.

@@ -19,7 +19,7 @@ func main() {
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
-	only := flag.String("only", "", "measure P4 (stream), P8 (postgres), P9 (search), P10 (semantic), P11 (index) or what is found (retrieval) alone")
+	only := flag.String("only", "", "measure P4 (stream), P8 (postgres), P9 (search), P10 (vectors), P11 (index) or what is found (retrieval) alone")
 	verbose := flag.Bool("v", false, "with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
@@ -34,10 +34,10 @@ func main() {
 		err = compete(*role)
 	case *profile != "":
 		err = profiled(*profile, *who, *concurrent)
-	case *only == "semantic":
-		err = (&session{scale: map[bool]int{true: 1, false: 3}[*short]}).meaning()
 	case *only == "retrieval":
 		err = (&session{verbose: *verbose}).retrieving()
+	case *only == "vectors":
+		err = (&session{rounds: 3}).nearing()
 	case *only == "index":
 		err = (&session{rounds: 3}).indexing()
 	case *only == "search":
@@ -86,7 +86,7 @@ func bench(short bool, only, database string, minP1 float64) error {
 	if err != nil {
 		return err
 	}
-	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.indexing, s.sharing, s.meaning, s.retrieving} {
+	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.indexing, s.sharing, s.retrieving} {
 		if err := measure(); err != nil {
 			return err
 		}

@@ -257,8 +257,8 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 	dimensions := int64(made.dimensions())
 	if r.space.dimensions != 0 && dimensions != 0 && dimensions != r.space.dimensions {
 		return &provider.Error{Code: regie.CodeBadReply, Message: fmt.Sprintf(
-			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; remove the index %s to have it made anew",
-			e.embedder.Model(), dimensions, r.space.dimensions, e.index.config.Path)}
+			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; regie index --rebuild embeds anew",
+			e.embedder.Model(), dimensions, r.space.dimensions)}
 	}
 	cost := e.count(made)
 	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {

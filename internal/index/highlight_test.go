@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestMarkedWords(t *testing.T) {
+func TestHighlightMarks(t *testing.T) {
 	for _, row := range []struct{ query, text, want string }{
 		{"invoices", "the invoice of invoicing Invoice2", "the [invoice] of [invoicing] [Invoice]2"},
 		{"parse the invoice", "func parseInvoice(x) // a party", "func [parseInvoice](x) // a party"},

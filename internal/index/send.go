@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
 )
 
@@ -190,7 +188,7 @@ func (e *embedding) reserve(ctx context.Context, texts []pending) (int64, error)
 			return err
 		}
 		if spent+most > money.PerDay {
-			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed (%s of %s US dollars are used)", dollars(spent), dollars(money.PerDay))}
+			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed (%s of %s US dollars are used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
 		}
 		return spend(ctx, tx, most)
 	})
@@ -198,10 +196,6 @@ func (e *embedding) reserve(ctx context.Context, texts []pending) (int64, error)
 		return 0, err
 	}
 	return most, nil
-}
-
-func dollars(amount int64) string {
-	return strconv.FormatFloat(float64(amount)/price.Million, 'f', -1, 64)
 }
 
 // giveBack returns to the day's budget what a batch that failed has certainly not cost; of one whose answer was lost nobody knows.

@@ -1,9 +1,11 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,40 +221,31 @@ func join(ids []int64) string {
 
 // chunksOf is the chunks that have the texts of vectors, in their order; several chunks may have one text. A text that no chunk has any more is passed
 // over.
-func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near, limit int) (out []ranked, err error) {
-	query := "SELECT c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash JOIN files f ON f.id = c.file WHERE e.id = ?1"
+func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near, limit int) ([]ranked, error) {
+	ids, scores := make([]int64, len(near)), make(map[int64]float64, len(near))
+	for i, n := range near {
+		ids[i], scores[n.ID] = n.ID, n.Score
+	}
+	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{}
 	if under != "" && under != "." {
-		query += " AND (f.path = ?2 OR f.path > ?3 AND f.path < ?4)"
+		query += " AND EXISTS (SELECT 1 FROM files f WHERE f.id = c.file AND (f.path = ? OR f.path > ? AND f.path < ?))"
+		args = append(args, under, under+"/", under+"0")
 	}
-	stmt, err := tx.PrepareContext(ctx, query+" ORDER BY c.id")
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
-	for _, n := range near {
-		args := []any{n.ID}
-		if under != "" && under != "." {
-			args = append(args, under, under+"/", under+"0")
-		}
-		if out, err = appendChunks(ctx, stmt, args, n.Score, out); err != nil || len(out) >= limit {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
-func appendChunks(ctx context.Context, stmt *sql.Stmt, args []any, score float64, out []ranked) ([]ranked, error) {
-	rows, err := stmt.QueryContext(ctx, args...)
+	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	var out []ranked
 	for rows.Next() {
-		r := ranked{score: score}
-		if err := rows.Scan(&r.id); err != nil {
+		var r ranked
+		var of int64
+		if err := rows.Scan(&of, &r.id); err != nil {
 			return nil, err
 		}
+		r.score = scores[of]
 		out = append(out, r)
 	}
-	return out, rows.Err()
+	slices.SortFunc(out, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	return out[:min(limit, len(out))], rows.Err()
 }
