@@ -24,9 +24,9 @@ const (
 	readAhead  = 16 // files that wait to be written, with their text, beside one that each worker has
 
 	// What one commit takes at most: so much is lost by a kill, and read again.
-	commitBytes = 16 << 20
-	commitFiles = 4000
-	commitAfter = 2 * time.Second
+	commitBytes = 32 << 20
+	commitFiles = 5000
+	commitAfter = 5 * time.Second
 
 	progressEvery = 50 * time.Millisecond
 
