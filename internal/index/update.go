@@ -181,7 +181,8 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 	}
 	u.tell(true)
 	out.Read, out.Bytes = u.done, u.bytes
-	return out, u.summary(ctx, db, &out)
+	err = u.summary(ctx, db, &out)
+	return out, err
 }
 
 // start has the workspace walked and its files read. The caller reads the results to their end and then waits.
