@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
@@ -52,6 +54,10 @@ func (c *command) index(ctx context.Context, f indexFlags) error {
 		update = x.Rebuild
 	}
 	done, err := update(ctx, bar.show)
+	var embedded app.IndexEmbedded
+	if err == nil {
+		embedded, err = x.Embed(ctx, bar.show)
+	}
 	bar.clear()
 	err = errors.Join(err, x.Close())
 	switch {
@@ -64,9 +70,45 @@ func (c *command) index(ctx context.Context, f indexFlags) error {
 		return writeJSON(c.stdout, struct {
 			Root string `json:"root"`
 			app.IndexSummary
-		}{root, done})
+			Embedded app.IndexEmbedded `json:"embedded,omitzero"`
+		}{root, done, embedded})
 	}
-	return c.indexed(root, &done)
+	if err := c.indexed(root, &done); err != nil {
+		return err
+	}
+	return c.embedded(&embedded)
+}
+
+// embedded says what came of the embedding, where an embedder is configured.
+func (c *command) embedded(e *app.IndexEmbedded) error {
+	p := &printer{w: c.stdout}
+	if e.Model != "" {
+		cost := c.text.T("of unknown price")
+		if e.Priced {
+			cost = "$" + regie.Dollars(e.Cost)
+		}
+		tokens := strconv.FormatInt(e.Tokens, 10)
+		if e.Estimated {
+			tokens = "≈ " + tokens
+		}
+		p.line("%s", c.text.T("embedded with %s: %d texts  tokens: %s  cost: %s", e.Model, e.Made, tokens, cost))
+		if e.Cost > 0 {
+			p.line("%s", c.text.T("what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves"))
+		}
+	}
+	if e.Cut > 0 {
+		p.line("%s", c.text.T("too long for the model, embedded by their beginning: %d", e.Cut))
+	}
+	if e.Refused > 0 {
+		p.line("%s", c.text.T("the model cannot embed, found by their words alone: %d", e.Refused))
+	}
+	switch {
+	case !e.Reason.IsZero() && e.Missing > 0:
+		p.line("%s", plain.Strip(c.text.T("not embedded yet, found by their words alone: %d (%s)", e.Missing, c.text.Sentence(e.Reason))))
+	case !e.Reason.IsZero():
+		p.line("%s", plain.Strip(c.text.Sentence(e.Reason)))
+	}
+	return p.err
 }
 
 // indexed says what came of it.
@@ -129,6 +171,9 @@ func (b *indexBar) show(p app.IndexProgress) {
 		return
 	}
 	line := b.text.T("%d of %d files, %s", p.Done, p.Total, amount(p.Bytes))
+	if p.Embedding {
+		line = b.text.T("%d of %d texts embedded", p.Done, p.Total)
+	}
 	if !b.moves {
 		if now := time.Now(); now.After(b.next) {
 			b.next = now.Add(barEvery)

@@ -142,7 +142,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	e.local = &local{store: store, config: o.Config, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits, cache: newCache(o.Config, store)}
-	e.indexes = &indexes{config: o.Config, log: o.Log}
+	e.indexes = newIndexes(o.Config, o.Log)
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: e.indexes})
 	if err != nil {
 		return err

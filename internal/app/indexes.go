@@ -27,13 +27,39 @@ type (
 	IndexSummary = index.Summary
 	// IndexSkip says why a file is not in the index.
 	IndexSkip = index.Skip
+	// IndexEmbedded is what embedding did.
+	IndexEmbedded = index.Embedded
 	// IndexQuery is what is looked for.
 	IndexQuery = index.Query
 	// IndexAnswer is what a search found.
 	IndexAnswer = index.Answer
 	// IndexHit is a part of a file that answers a query.
 	IndexHit = index.Hit
+	// TextQuery is a text or an expression that is looked for.
+	TextQuery = workspace.Query
+	// TextMatch is a line that holds it.
+	TextMatch = workspace.Match
+	// TextSearched says what a search for a text looked at.
+	TextSearched = workspace.Searched
 )
+
+// IndexHybrid is the mode of a search by meaning and by words.
+const IndexHybrid = index.Hybrid
+
+// Marks gives a function that finds the words of a text that a query asks for, and which words of the query they are.
+func Marks(query string) func(text string) (places [][2]int, words []int) {
+	return index.NewMarker(query).Marks
+}
+
+// SearchText looks through the files of a workspace as files.search_text does. It returns the codes of workspace.Open and of Root.Search.
+func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return TextSearched{}, err
+	}
+	defer root.Close()
+	return root.Search(ctx, q, found)
+}
 
 // Index is the index of one workspace, opened. Several processes may have it open at once.
 type Index struct {
@@ -53,14 +79,23 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 		return nil, err
 	}
 	out := &Index{root: root}
+	settings := index.Config{Path: indexPath(c, dir)}
+	if settings.Embedder, err = newEmbedder(&c); err != nil { // a search goes on without it, and says why
+		settings.NoEmbedder = regie.Say("the embedder cannot be used: %s", err.Error())
+	} else if settings.Embedder != nil {
+		settings.Money = embedMoney(&c, settings.Embedder)
+	}
 	if out.info, err = os.Stat(dir); err == nil {
-		out.Index, err = index.Open(ctx, root, index.Config{Path: indexPath(c, dir)})
+		out.Index, err = index.Open(ctx, root, settings)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return out, nil
 }
+
+// Under is a directory or a file to search in, as a query names it, from a path as a person writes it. It returns the codes of Root.Searchable.
+func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
 
 // Close lets go of the index, which stays on the disk.
 func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }
@@ -85,12 +120,20 @@ const (
 	indexIdle  = 15 * time.Minute
 )
 
+// backlog is how many chunks an engine embeds by itself where that costs something: so many come of the work of a day. More is for regie index, which
+// shows what it does.
+const backlog = 2000
+
 // indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches, and one that is open
 // watches its workspace, so that a search in which nothing has changed looks at no file. An engine that never searches has none. It implements
-// files.Indexes; its goroutines are those of the watches.
+// files.Indexes. Its goroutines are those of the watches, and one for each index in which something new is embedded after a search, which Close ends.
 type indexes struct {
 	config config.Config
 	log    *slog.Logger
+
+	ended     context.Context // done when Close is called
+	end       context.CancelFunc
+	embedding sync.WaitGroup
 
 	mu     sync.Mutex
 	open   []*shared // the one that was used last comes last
@@ -103,12 +146,22 @@ type shared struct {
 	dir  string
 	uses int
 	left bool        // nobody else gets it: the last one closes it
+	busy bool        // what is new is being embedded
 	idle *time.Timer // leaves it
 	told bool        // that not all of its workspace is watched
 }
 
+func newIndexes(c config.Config, log *slog.Logger) *indexes {
+	s := &indexes{config: c, log: log}
+	s.ended, s.end = context.WithCancel(context.Background())
+	return s
+}
+
 // Asks implements files.Indexes.
-func (s *indexes) Asks() bool { return false }
+func (s *indexes) Asks() bool {
+	_, _, configured := s.config.Embedding()
+	return configured
+}
 
 // Index implements files.Indexes.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
@@ -139,7 +192,41 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 	if len(s.open) > maxIndexes {
 		s.leave(0)
 	}
-	return found.Index.Index, func() { s.release(found) }, nil
+	return found.Index.Index, func() {
+		s.embed(found)
+		s.release(found)
+	}, nil
+}
+
+// embed has what is new in an index embedded, so that the next search finds it by its meaning too.
+func (s *indexes) embed(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || o.busy || !s.Asks() {
+		return
+	}
+	o.busy = true
+	o.uses++
+	s.embedding.Go(func() {
+		embedNew(s.ended, o.Index.Index, nil)
+		s.mu.Lock()
+		o.busy = false
+		s.mu.Unlock()
+		s.release(o)
+	})
+}
+
+// embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
+func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
+	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
+		_, _ = x.Embed(ctx, progress)
+	}
+}
+
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much and costs something. It ends with the context. What is in
+// its way the next search says. progress may be nil.
+func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
+	embedNew(ctx, x.Index, progress)
 }
 
 // leave has an index closed once nobody uses it. s.mu is held.
@@ -180,9 +267,11 @@ func (s *indexes) forget(o *shared) {
 
 // Close closes what nobody uses now, and the rest once that is so.
 func (s *indexes) Close() {
+	s.end()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for s.closed = true; len(s.open) > 0; {
 		s.leave(0)
 	}
+	s.mu.Unlock()
+	s.embedding.Wait()
 }

@@ -19,7 +19,7 @@ func main() {
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
-	only := flag.String("only", "", "measure P4 (stream), P8 (postgres), P9 (search), P11 (index) or what is found (retrieval) alone")
+	only := flag.String("only", "", "measure P4 (stream), P8 (postgres), P9 (search), P10 (vectors), P11 (index) or what is found (retrieval) alone")
 	verbose := flag.Bool("v", false, "with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
@@ -36,6 +36,8 @@ func main() {
 		err = profiled(*profile, *who, *concurrent)
 	case *only == "retrieval":
 		err = (&session{verbose: *verbose}).retrieving()
+	case *only == "vectors":
+		err = (&session{rounds: 3}).nearing()
 	case *only == "index":
 		err = (&session{rounds: 3}).indexing()
 	case *only == "search":

@@ -41,6 +41,9 @@ type Config struct {
 	RecordRaw string // the directory for the bytes of each response beside the recording
 	File      File   // what regie.yaml settles
 	setup     File   // what regie setup stored
+	// embedder is who embeds, with what embeds says; see Embedding.
+	embedder Provider
+	embeds   Embedder
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }
@@ -101,6 +104,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 		return c, err
 	}
 	if err := c.choose(env); err != nil {
+		return c, err
+	}
+	if err := c.settleEmbedder(env); err != nil {
 		return c, err
 	}
 	_, err := c.Fallbacks(mainAgent)

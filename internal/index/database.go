@@ -134,7 +134,7 @@ func damaged(err error) bool {
 
 // whole fails where a table is not there.
 func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms LIMIT 0")
+	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, embedding_costs LIMIT 0")
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -16,6 +17,11 @@ type Config struct {
 	Path string
 	// MaxFile is how many bytes a file has at most to be indexed; zero means 1 MiB.
 	MaxFile int64
+	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why there is none, where one is configured.
+	Embedder   provider.Embedder
+	NoEmbedder regie.Sentence
+	// Money is what the embedder costs.
+	Money Money
 }
 
 const defaultMaxFile = 1 << 20
@@ -59,6 +65,9 @@ type Index struct {
 	root    *workspace.Root
 	config  Config
 	updates chan struct{} // a place for the update that is under way
+	vectors vectors
+	asks    asks
+	rest    func(ctx context.Context, d time.Duration) error // between two tries of an embedder
 
 	mu sync.Mutex
 	db *database // nil after Close
@@ -77,7 +86,7 @@ func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, err
 	if err != nil {
 		return nil, explain(err, config.Path)
 	}
-	return &Index{root: root, config: config, updates: make(chan struct{}, 1), db: db}, nil
+	return &Index{root: root, config: config, updates: make(chan struct{}, 1), db: db, rest: rest}, nil
 }
 
 // Close lets go of the file when the calls under way have ended.
@@ -113,6 +122,8 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // how many files there are is not known yet
+	// Embedding says that Done and Total are texts that have to be embedded, not files.
+	Embedding bool
 }
 
 // Summary is what an update found and did.

@@ -41,3 +41,27 @@ CREATE VIRTUAL TABLE terms USING fts5 (
 
 -- Bytes of terms that are gathered before they are written.
 INSERT INTO terms (terms, rank) VALUES ('hashsize', 8388608);
+
+-- What turns texts into vectors, by provider.Embedder.Space: only vectors of one space can be compared.
+CREATE TABLE spaces (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	name       TEXT    NOT NULL UNIQUE,
+	dimensions INTEGER NOT NULL, -- 0 until there is a vector
+	upto       INTEGER NOT NULL  -- every chunk up to this id has been embedded, or cannot be; newer ones have larger ids
+) STRICT;
+
+-- A vector belongs to a text and not to the chunk that has it, so that what was moved, or comes back, is not embedded again. An id is never used again.
+CREATE TABLE embeddings (
+	id     INTEGER PRIMARY KEY AUTOINCREMENT,
+	space  INTEGER NOT NULL REFERENCES spaces (id),
+	hash   BLOB    NOT NULL, -- SHA-256 of the text
+	signs  BLOB,             -- of the vector, a bit each; before it, so that it is read without it
+	vector BLOB,             -- little-endian 32-bit numbers, of length 1; NULL where the model cannot embed the text
+	UNIQUE (space, hash)
+) STRICT;
+
+-- What embedding took on a day (UTC): under a cap it is reserved before a batch is sent, so that a kill cannot make it forgotten.
+CREATE TABLE embedding_costs (
+	day      TEXT    PRIMARY KEY,
+	microusd INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strings"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -37,7 +38,15 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		}
 		q.Under = under
 	}
-	answer := Answer{Mode: Lexical, Hits: []Hit{}}
+	answer := Answer{Mode: Lexical, Reason: x.config.NoEmbedder, Hits: []Hit{}}
+	var asked []float32
+	if x.config.Embedder != nil {
+		var why regie.Sentence
+		if asked, why = x.question(ctx, q.Text); ctx.Err() != nil {
+			return Answer{}, context.Cause(ctx)
+		}
+		answer.Reason = why
+	}
 	err := x.using(ctx, false, func(db *database) error {
 		// One reader, so that what the ids mean is what they meant.
 		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -45,7 +54,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // it was only read
-		found, err := lexical(ctx, tx, q, q.Limit)
+		found, err := x.find(ctx, tx, db, q, asked, &answer)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,9 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 	if args.TopK == 0 {
 		args.TopK = defaultTop
 	}
+	if args.Path == "" {
+		args.Path = "."
+	}
 	switch {
 	case strings.TrimSpace(args.Query) == "":
 		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments, "there is nothing to look for: the query is empty"))
@@ -60,7 +63,7 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 		return tool.Result{}, err
 	}
 	defer root.Close()
-	under, err := searchable(root, args.Path)
+	under, err := root.Searchable(args.Path)
 	if err != nil {
 		return tool.Result{}, about("path", err)
 	}
@@ -84,29 +87,6 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 		}
 	}
 	return tool.Result{Content: f.result(&answer), Rest: "ask for more with a smaller top_k, or in a deeper path"}, nil
-}
-
-// searchable is the place that a path argument leads to, without links, where it may be looked in.
-func searchable(root *workspace.Root, name string) (string, error) {
-	if name == "" || name == "." {
-		return "", nil
-	}
-	place, err := root.Place(name)
-	if err != nil {
-		return "", err
-	}
-	dir, err := root.OpenDir(name)
-	if err == nil {
-		return place.Path, dir.Close()
-	}
-	if regie.CodeOf(err) != regie.CodeNotADirectory {
-		return "", err
-	}
-	f, _, err := root.OpenFile(name)
-	if err != nil {
-		return "", err
-	}
-	return place.Path, f.Close()
 }
 
 // shown reports whether a file that the index knows may be shown now. The index leaves out what may not, but what it knows may be older than a rule, a
