@@ -46,8 +46,8 @@ func TestLost(t *testing.T) {
 			t.Helper()
 			gone("")(t, filepath.Dir(file))
 		},
-		"empty":             overwrite(""),
-		"another file":      overwrite("this was never a database, and it is long enough to be looked at: " + strings.Repeat("x", 8192)),
+		"empty":        overwrite(""),
+		"another file": overwrite("this was never a database, and it is long enough to be looked at: " + strings.Repeat("x", 8192)),
 		"cut in the middle": func(t *testing.T, file string) {
 			t.Helper()
 			cutFile(t, file, 2)
