@@ -178,6 +178,35 @@ func TestRacy(t *testing.T) {
 	}
 }
 
+// TestUnreadable has a file that was indexed fail to open: what it held is no longer found, and it is read as soon as that is possible.
+func TestUnreadable(t *testing.T) {
+	root, _, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
+	x := open(t, root, file)
+	refresh(t, x)
+	had, err := x.db.files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWriter(t.Context(), x.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make(chan outcome, 1)
+	results <- outcome{job: job{known: had["a.txt"]}, skipped: SkipUnreadable}
+	close(results)
+	var out Summary
+	u := &update{index: x}
+	if err := errors.Join(u.write(t.Context(), w, results, &out), w.close()); err != nil || out.Removed != 1 || u.unread != 1 {
+		t.Errorf("%+v, %d unread, %v", out, u.unread, err)
+	}
+	if found := paths(t, x, "apple"); len(found) != 0 {
+		t.Errorf("found %q", found)
+	}
+	if s := refresh(t, x); s.Files != 2 || s.Changed != 1 {
+		t.Errorf("it is not read again: %+v", s)
+	}
+}
+
 // TestUnchanged holds the rule about stamps: all must be as before, and none so young that a later change could have the same.
 func TestUnchanged(t *testing.T) {
 	const at = 1_000 * int64(time.Second)

@@ -137,6 +137,7 @@ type update struct {
 	walking atomic.Bool
 	counter sync.WaitGroup
 	done    int64
+	unread  int64 // files that could not be read
 	bytes   int64
 	shown   time.Time
 	broken  atomic.Pointer[string] // what a goroutine panicked with
@@ -276,8 +277,13 @@ func (u *update) write(ctx context.Context, w *writer, results <-chan outcome, o
 		if ctx.Err() != nil {
 			break
 		}
-		if o.skipped == SkipUnreadable && o.known == nil {
-			u.walked.Unreadable++ // it may be there the next time
+		if o.skipped == SkipUnreadable { // it is tried again the next time
+			if u.unread++; o.known != nil {
+				out.Removed++
+				if err := w.remove(o.known.id); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if err := w.put(&o); err != nil {
@@ -336,7 +342,7 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable, SkipName: u.names} {
+	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names} {
 		out.Skipped[why] += n
 	}
 	if u.walked.TooMany {
