@@ -160,7 +160,8 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 				wall *[]float64
 				busy *[]float64
 			}{
-				{x, fmt.Sprintf("%s %d", asked[i].text, round), &ours, &busyOurs}, {words, asked[i].text, &lexical, &busyLexical},
+				{x, fmt.Sprintf("%s zqy%dzq", asked[i].text, round), &ours, &busyOurs},
+				{words, asked[i].text, &lexical, &busyLexical},
 				{x, fmt.Sprintf("zqx%dzq%d", i, round), &nowhere, &busyNowhere},
 			} {
 				before, err := resources()
@@ -177,7 +178,7 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 				if err != nil {
 					return err
 				}
-				*one.busy = append(*one.busy, 1000*(processor(after)-processor(before)))
+				*one.busy = append(*one.busy, (processor(after)-processor(before))/1000)
 				if (answer.Mode == index.Hybrid) != (one.x == x) {
 					return fmt.Errorf("P10: the search was %s: %s", answer.Mode, answer.Reason.String())
 				}

@@ -31,43 +31,43 @@ func synonyms(text string) []float32 {
 	return providertest.Meaning(strings.NewReplacer("feline", "cat", "canine", "dog").Replace(text))
 }
 
-func embedder(t testing.TB, address string) provider.Embedder {
-	t.Helper()
+func embedder(tb testing.TB, address string) provider.Embedder {
+	tb.Helper()
 	e, err := format().Open(address, 5*time.Second)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }
 
 // openWith opens an index with an embedder; it rests for nobody.
-func openWith(t testing.TB, root *workspace.Root, file, address string, money Money) *Index {
-	t.Helper()
-	x, err := Open(context.Background(), root, Config{Path: file, Embedder: embedder(t, address), Money: money})
+func openWith(tb testing.TB, root *workspace.Root, file, address string, money Money) *Index {
+	tb.Helper()
+	x, err := Open(context.Background(), root, Config{Path: file, Embedder: embedder(tb, address), Money: money})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	x.rest = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	t.Cleanup(func() { _ = x.Close() })
+	tb.Cleanup(func() { _ = x.Close() })
 	return x
 }
 
 // embed brings files and vectors up to date.
-func embed(t testing.TB, x *Index) Embedded {
-	t.Helper()
-	refresh(t, x)
+func embed(tb testing.TB, x *Index) Embedded {
+	tb.Helper()
+	refresh(tb, x)
 	e, err := x.Embed(context.Background(), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }
 
-func find(t testing.TB, x *Index, q Query) Answer {
-	t.Helper()
+func find(tb testing.TB, x *Index, q Query) Answer {
+	tb.Helper()
 	a, err := x.Search(context.Background(), q)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return a
 }
@@ -399,7 +399,7 @@ func TestFailingTexts(t *testing.T) {
 	poisoned := func(texts []string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "word13 ") })
 	}
-	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, vectors [][]float32) bool {
+	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, _ [][]float32) bool {
 		if poisoned(s.Requests()[request]) {
 			format().Refuse(w, providertest.Scene{Status: http.StatusInternalServerError, Message: "failed to encode response: json: unsupported value: NaN"})
 			return true
