@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/index"
-	"github.com/regie-run/regie/internal/workspace"
 )
 
 // questions is the data of the retrieval benchmark; the file says what its lines mean.
@@ -161,28 +162,54 @@ func (s *session) retrieving() error {
 	if err := locate(tree, asked); err != nil {
 		return err
 	}
-	root, err := workspace.Open(tree)
+	settings, err := config.Load(os.Getenv, config.Flags{DataDir: filepath.Join(dir, "data")})
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	x, err := index.Open(ctx, root, index.Config{Path: filepath.Join(dir, "index")})
+	_, model, embeds := settings.Embedding()
+	lexical, err := config.Load(func(string) string { return "" }, config.Flags{DataDir: filepath.Join(dir, "lexical")}) // nobody's settings
 	if err != nil {
 		return err
 	}
-	defer func() { _ = x.Close() }() // it was only read
-	summary, err := x.Update(ctx, nil)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("\nWhat is found of %d questions about this repository (%d files, %d chunks; the first %d hits)\n\n", len(asked), summary.Files, summary.Chunks, retrieved)
+	fmt.Printf("\nWhat is found of %d questions about this repository; the first %d hits\n\n", len(asked), retrieved)
 	fmt.Println("| mode, questions | asked | recall@5 | recall@10 | MRR | the passage, @10 |")
 	fmt.Println("|---|---|---|---|---|---|")
-	return s.ask(ctx, x, asked)
+	took, err := s.retrieve(ctx, lexical, tree, asked)
+	if err != nil {
+		return err
+	}
+	if embeds {
+		if _, err := s.retrieve(ctx, settings, tree, asked); err != nil {
+			return err
+		}
+		fmt.Printf("\nhybrid with %s", model.Model)
+	}
+	fmt.Printf("\na question takes %.1f ms by words (median)\n", took)
+	return nil
+}
+
+// retrieve prints what is found with some settings, and returns the median of a question's time in milliseconds.
+func (s *session) retrieve(ctx context.Context, settings config.Config, tree string, asked []question) (took float64, err error) {
+	x, err := app.OpenIndex(ctx, settings, tree)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	if _, err := x.Update(ctx, nil); err != nil {
+		return 0, err
+	}
+	done, err := x.Embed(ctx, nil)
+	if err == nil && !done.Reason.IsZero() {
+		err = errors.New(done.Reason.String())
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.ask(ctx, x.Index, asked)
 }
 
 // ask prints the scores of one mode.
-func (s *session) ask(ctx context.Context, x *index.Index, asked []question) error {
+func (s *session) ask(ctx context.Context, x *index.Index, asked []question) (float64, error) {
 	scores := map[string]*score{}
 	var took []float64
 	mode := index.Lexical
@@ -191,7 +218,7 @@ func (s *session) ask(ctx context.Context, x *index.Index, asked []question) err
 		started := time.Now()
 		answer, err := x.Search(ctx, index.Query{Text: q.text, Limit: retrieved})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		took, mode = append(took, float64(time.Since(started).Microseconds())/1000), answer.Mode
 		var hits []hit
@@ -215,8 +242,7 @@ func (s *session) ask(ctx context.Context, x *index.Index, asked []question) err
 	for _, group := range []string{"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr"} {
 		fmt.Println(scores[group].row(string(mode) + ", " + group))
 	}
-	fmt.Printf("\na question takes %.1f ms (median of %d)\n", median(took), len(took))
-	return nil
+	return median(took), nil
 }
 
 // checkout copies the files of the repository that holds the current directory, those that git keeps and as they are now, without the questions.

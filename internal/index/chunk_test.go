@@ -91,6 +91,9 @@ func TestCut(t *testing.T) {
 	if files < 50 {
 		t.Errorf("only %d files were found", files)
 	}
+	for name, line := range map[string]string{"a.py": "@a def x\n", "a.js": "class A {\n", "a.md": "# a\n", "a.org": "* a\n", "a.go": "type (\n", "a.yaml": "a:\n b\n", "a.c": "/*\n"} {
+		covers(t, name, strings.Repeat(line, 50_000)) // what is hostile takes no longer than what is not
+	}
 	long := strings.Repeat("a long line ", 1000)
 	for _, text := range []string{"", "\n", "\n\n\n", "x", "x\n", "\r\n\r\nx\r\n", long, long + "\n" + long, strings.Repeat("é", 3000), strings.Repeat("}\n", 5000), strings.Repeat("func f() {\n", 500)} {
 		for _, name := range []string{"a.go", "a.md", "a.py", "a.js", "a.txt", "a.rst", "a.toml"} {

@@ -159,7 +159,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	d := &database{path: path, file: before}
 	d.uses.Store(1)
 	// The writer's cache holds what one commit changes of the terms.
-	if d.write, err = openPool(path, 1, "rw", "synchronous(NORMAL)", "cache_size(-32768)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
+	if d.write, err = openPool(path, 1, "rw", "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}
 	if d.read, err = openPool(path, readers, "rw", "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {

@@ -50,6 +50,12 @@ func names(scopes []scope, name string) string {
 	return clipText(out.String(), maxSymbol)
 }
 
+// Bounds of what a hostile file could make costly: how deep declarations stand in each other, and how many lines of comments over one belong to it.
+const (
+	maxScopes  = 4
+	maxComment = 200
+)
+
 // maxLine is how much of a line is looked at for what it declares, in bytes.
 const maxLine = 400
 
@@ -77,7 +83,7 @@ func braceMarks(src *source) []mark {
 			continue
 		}
 		out = append(out, mark{line: over(src, n), symbol: names(open, name)})
-		if holds {
+		if holds && len(open) < maxScopes {
 			open = append(open, scope{depth: depth, name: name})
 		}
 	}
@@ -122,7 +128,7 @@ func declared(line []byte, depth int) (name string, holds bool) {
 
 // over is the line at which the comments and attributes begin that stand right over a declaration.
 func over(src *source, n int) int {
-	for n > 0 {
+	for least := max(0, n-maxComment); n > least; {
 		line := bytes.TrimSpace(src.line(n - 1))
 		if len(line) == 0 || !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) && line[0] != '*' && line[0] != '#' && line[0] != '@' &&
 			!bytes.HasPrefix(line, []byte("--")) && !bytes.HasSuffix(line, []byte("*/")) && !bytes.HasPrefix(line, []byte("template")) {
@@ -209,7 +215,7 @@ func indentMarks(src *source) []mark {
 		} else if m := shellFunction.FindSubmatch(short); m != nil {
 			name = string(m[1])
 		}
-		if name == "" || len(open) > 2 {
+		if name == "" || len(open) == maxScopes {
 			continue
 		}
 		out = append(out, mark{line: over(src, n), symbol: names(open, name)})

@@ -21,7 +21,7 @@ import (
 const (
 	maxWorkers = 8
 	jobsAhead  = 64 // each may hold a directory open
-	readAhead  = 32 // files that wait to be written, with their text, beside one that each worker has
+	readAhead  = 16 // files that wait to be written, with their text, beside one that each worker has
 
 	// What one commit takes at most: so much is lost by a kill, and read again.
 	commitBytes = 16 << 20
