@@ -192,7 +192,7 @@ func within(ctx context.Context, tx *sql.Tx, under, space string) (func(id int64
 
 // fetch reads vectors.
 func fetch(ctx context.Context, tx *sql.Tx, ids []int64, each func(int64, []byte)) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, vector FROM embeddings WHERE id IN ("+join(ids)+")")
+	rows, err := tx.QueryContext(ctx, "SELECT id, vector FROM embeddings WHERE id IN ("+join(ids)+")") //nolint:gosec // numbers alone are put in
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near,
 	for i, n := range near {
 		ids[i], scores[n.ID] = n.ID, n.Score
 	}
-	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{}
+	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{} //nolint:gosec // numbers alone are put in
 	if under != "" && under != "." {
 		query += " AND EXISTS (SELECT 1 FROM files f WHERE f.id = c.file AND (f.path = ? OR f.path > ? AND f.path < ?))"
 		args = append(args, under, under+"/", under+"0")
