@@ -47,13 +47,14 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	if x.config.Embedder == nil {
 		return 0, nil
 	}
-	return n, x.using(ctx, false, func(db *database) error {
+	err = x.using(ctx, false, func(db *database) error {
 		space, err := db.space(ctx, x.config.Embedder.Space())
 		if err == nil {
 			n, err = db.missing(ctx, space)
 		}
 		return err
 	})
+	return n, err
 }
 
 // Free reports whether embedding costs nothing.
@@ -109,7 +110,8 @@ func (d *database) space(ctx context.Context, name string) (s space, err error) 
 
 // missing is how many chunks are newer than the last that was embedded.
 func (d *database) missing(ctx context.Context, s space) (n int64, err error) {
-	return n, d.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", s.upto).Scan(&n)
+	err = d.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", s.upto).Scan(&n)
+	return n, err
 }
 
 // pending is a text that is to be embedded.
@@ -238,7 +240,8 @@ func (d *database) stretch(ctx context.Context, name string) (r round, err error
 	if err := rows.Err(); err != nil {
 		return r, err
 	}
-	return r, tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", r.upto).Scan(&r.left)
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", r.upto).Scan(&r.left)
+	return r, err
 }
 
 // batch is how many of the texts go into one request.
@@ -296,9 +299,10 @@ func (e *embedding) reach(ctx context.Context, r *round) error {
 
 // inSpace finds or makes a space.
 func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s space, err error) {
-	return s, tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto) VALUES (?1, ?2, 0)
+	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto) VALUES (?1, ?2, 0)
 		ON CONFLICT (name) DO UPDATE SET dimensions = CASE WHEN dimensions = 0 THEN ?2 ELSE dimensions END RETURNING id, dimensions, upto`, name, dimensions).
 		Scan(&s.id, &s.dimensions, &s.upto)
+	return s, err
 }
 
 // write makes one short transaction under the writers' lock. What it is given has been paid for, so nothing but a failure keeps it from being stored.
