@@ -268,22 +268,30 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 		if r.space, err = inSpace(ctx, tx, e.embedder.Space(), dimensions); err != nil {
 			return err
 		}
-		put, err := tx.PrepareContext(ctx, "INSERT INTO embeddings (space, hash, signs, vector) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING")
-		if err != nil {
-			return err
-		}
-		defer put.Close()
 		for i, p := range texts {
-			var signs, encoded []byte
-			if v := made.vectors[i]; v != nil {
-				signs, encoded = vector.Signs(v), vector.Encode(v)
-			}
-			if _, err := put.ExecContext(ctx, r.space.id, p.hash, signs, encoded); err != nil {
+			if err := putVector(ctx, tx, r.space.id, p.hash, made.vectors[i]); err != nil {
 				return err
 			}
 		}
 		return spend(ctx, tx, cost-made.reserved)
 	})
+}
+
+// putVector stores the vector of a text, or that it has none: nil.
+func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []float32) error {
+	var encoded []byte
+	if v != nil {
+		encoded = vector.Encode(v)
+	}
+	var id int64
+	err := tx.QueryRowContext(ctx, "INSERT INTO embeddings (space, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id", space, hash, encoded).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) { // it is there already
+		return nil
+	}
+	if err == nil && v != nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space, vector.Signs(v))
+	}
+	return err
 }
 
 // reach notes that a stretch is done.
@@ -349,6 +357,7 @@ func (e *embedding) tidy(ctx context.Context, s space) error {
 				return err
 			}
 		}
-		return nil
+		_, err := tx.ExecContext(ctx, "DELETE FROM signs WHERE id NOT IN (SELECT id FROM embeddings)")
+		return err
 	})
 }

@@ -102,7 +102,7 @@ func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name strin
 	if v.of != db || v.space != now || v.set == nil {
 		v.of, v.space, v.last, v.set = db, now, 0, vector.New(int(now.dimensions))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM embeddings WHERE id > ? AND space = ? AND signs IS NOT NULL ORDER BY id", v.last, now.id)
+	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM signs WHERE id > ? AND space = ? ORDER BY id", v.last, now.id)
 	if err != nil {
 		return 0, err
 	}
