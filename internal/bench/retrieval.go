@@ -30,6 +30,7 @@ const questionsFile = "internal/bench/testdata/retrieval.txt"
 type question struct {
 	about    string // code or prose
 	language string // en or fr
+	fresh    bool   // it was asked when the ranking was settled
 	text     string
 	answers  []passage
 }
@@ -50,6 +51,7 @@ type hit struct {
 func readQuestions(data string) (out []question, err error) {
 	for n, line := range strings.Split(data, "\n") {
 		head, text, isQuestion := strings.Cut(line, ": ")
+		head, fresh := strings.CutSuffix(head, " fresh")
 		about, language, _ := strings.Cut(head, " ")
 		switch answer, isAnswer := strings.CutPrefix(line, "= "); {
 		case line == "", strings.HasPrefix(line, "#"):
@@ -58,7 +60,7 @@ func readQuestions(data string) (out []question, err error) {
 			last := &out[len(out)-1]
 			last.answers = append(last.answers, passage{path: path, words: words})
 		case isQuestion && (about == "code" || about == "prose") && (language == "en" || language == "fr"):
-			out = append(out, question{about: about, language: language, text: text})
+			out = append(out, question{about: about, language: language, fresh: fresh, text: text})
 		default:
 			return nil, fmt.Errorf("line %d is neither a question nor an answer: %q", n+1, line)
 		}
@@ -232,14 +234,18 @@ func (s *session) ask(ctx context.Context, x *index.Index, asked []question) (fl
 				fmt.Fprintf(os.Stderr, "          %s:%d-%d %s\n", h.Path, h.Start, h.End, h.Symbol)
 			}
 		}
-		for _, group := range []string{"all", q.about, q.language, q.about + ", " + q.language} {
+		groups := []string{"all", q.about, q.language, q.about + ", " + q.language}
+		if q.fresh { // they are no part of the others, which stay comparable
+			groups = []string{"fresh " + q.about}
+		}
+		for _, group := range groups {
 			if scores[group] == nil {
 				scores[group] = &score{}
 			}
 			scores[group].add(file, inside)
 		}
 	}
-	for _, group := range []string{"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr"} {
+	for _, group := range []string{"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr", "fresh code", "fresh prose"} {
 		fmt.Println(scores[group].row(string(mode) + ", " + group))
 	}
 	return median(took), nil

@@ -44,6 +44,9 @@ func TestReadQuestions(t *testing.T) {
 	if err != nil || len(asked) != 1 || asked[0].text != "Où : là ?" || asked[0].answers[0].path != "a b.md" || asked[0].answers[0].words != "x | y" {
 		t.Errorf("%+v %v", asked, err)
 	}
+	if fresh, err := readQuestions("code en fresh: Where?\n= c.go"); err != nil || len(fresh) != 1 || !fresh[0].fresh || fresh[0].language != "en" {
+		t.Errorf("%+v %v", fresh, err)
+	}
 	if err := locate(t.TempDir(), asked); err == nil || !strings.Contains(err.Error(), "c.go") || !strings.Contains(err.Error(), "a b.md") {
 		t.Errorf("what is missing is not named: %v", err)
 	}

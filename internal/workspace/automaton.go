@@ -99,7 +99,7 @@ func (a *automaton) sort(firsts []rune, sets []*syntax.Inst) bool {
 			if len(known) > 255 {
 				return false
 			}
-			kind = uint8(len(known)) //nolint:gosec // at most 255
+			kind = uint8(len(known))
 			known[string(sign)] = kind
 			for i := range sets {
 				a.takes[i] = append(a.takes[i], sign[i] == 1)

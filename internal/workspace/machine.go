@@ -78,7 +78,7 @@ func (m *machine) row(s state) int32 {
 	}
 	at, ok := m.rows[string(key)]
 	if !ok {
-		at = int32(len(m.table)) //nolint:gosec // at most maxTable and a row
+		at = int32(len(m.table))
 		m.rows[string(key)] = at
 		s.insts = slices.Clone(s.insts)
 		m.states = append(m.states, s)
@@ -97,7 +97,8 @@ func (m *machine) find(text []byte, from int) (at int, sure bool) {
 	}
 	s, i, counted := m.start, from, from
 	for i < len(text) {
-		kind, size := uint8(0), 1
+		var kind uint8
+		size := 1
 		if c := text[i]; c < utf8.RuneSelf {
 			kind = m.ascii[c]
 		} else {
@@ -181,7 +182,7 @@ func (m *machine) close(s state, kind uint8) bool {
 	}
 	m.steps++
 	m.reached = m.reached[:0]
-	m.stack = append(append(m.stack[:0], s.insts...), uint32(m.program.Start)) //nolint:gosec // a place in the program
+	m.stack = append(append(m.stack[:0], s.insts...), uint32(m.program.Start))
 	for len(m.stack) > 0 {
 		at := m.stack[len(m.stack)-1]
 		m.stack = m.stack[:len(m.stack)-1]
@@ -197,7 +198,7 @@ func (m *machine) close(s state, kind uint8) bool {
 		case syntax.InstCapture, syntax.InstNop:
 			m.stack = append(m.stack, inst.Out)
 		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(inst.Arg)&^holds == 0 { //nolint:gosec // the parser's own
+			if syntax.EmptyOp(inst.Arg)&^holds == 0 {
 				m.stack = append(m.stack, inst.Out)
 			}
 		case syntax.InstFail:
