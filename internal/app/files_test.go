@@ -108,7 +108,9 @@ func TestStaleRead(t *testing.T) {
 
 // TestSearchByMeaning lets a model look for what files are about: it reads what was found and how, also of what was written between two searches.
 func TestSearchByMeaning(t *testing.T) {
-	search := func(id string) call { return call{id, "files__search_semantic", `{"query":"when are boilers serviced?"}`} }
+	search := func(id string) call {
+		return call{id, "files__search_semantic", `{"query":"when are boilers serviced?"}`}
+	}
 	m := newModel(t, says("", search("a")), says("", search("b"), call{"w", "files__write_file", `{"path":"new.md","content":"The boiler is serviced in May.\n"}`}), says("", search("c")), says("ok"))
 	b := newBed(t, m)
 	for name, text := range map[string]string{"house.md": "# House\n\nThe boiler is serviced in March.\n", ".env": "BOILER=CANARY serviced\n"} {
