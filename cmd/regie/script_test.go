@@ -54,6 +54,11 @@ func TestScripts(t *testing.T) {
 			servers[name] = providertest.NewServer(t, &vendor, scenes...).URL + vendor.Path
 		}
 	}
+	for _, format := range providertest.EmbedFormats() {
+		if name := "SERVER_EMBED_" + strings.ToUpper(format.Name); servers[name] == "" {
+			servers[name] = providertest.NewEmbedServer(t, &format).URL + format.Path
+		}
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
@@ -70,8 +75,17 @@ func TestScripts(t *testing.T) {
 			}
 			return os.MkdirAll(env.WorkDir+"/home", 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "envsubst": envsubst},
 	})
+}
+
+// envsubst writes a file with the variables of the environment put in: envsubst FROM TO
+func envsubst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: envsubst FROM TO")
+	}
+	filled := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(filled), 0o600))
 }
 
 // exits runs a program and expects its exit code: exits 2 regie run

@@ -7,6 +7,7 @@
 //	lock.go    the lock and the socket of the data directory (decision 1)
 //	models.go  providers from the settings
 //
-// An engine has the goroutines of its store, its dispatcher, its HTTP server and its MCP servers, and one for the background check of the database;
+// An engine has the goroutines of its store, its dispatcher, its HTTP server and its MCP servers, one for the background check of the database, and one
+// for each index whose new texts are being embedded;
 // Close ends them all and waits.
 package app

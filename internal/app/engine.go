@@ -66,7 +66,8 @@ type Engine struct {
 	wg     sync.WaitGroup
 	log    *slog.Logger
 
-	fleet *mcp.Fleet // nil where nothing runs
+	fleet   *mcp.Fleet // nil where nothing runs
+	indexes *indexes   // nil until it is wired
 
 	holder, place string // as holderName gives them
 }
@@ -146,7 +147,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
 		cache: newCache(o.Config, store),
 	}
-	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash")})
+	e.indexes = newIndexes(o.Config, o.Log)
+	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: e.indexes})
 	if err != nil {
 		return err
 	}
@@ -269,6 +271,9 @@ func (e *Engine) Close() error {
 	}
 	if e.fleet != nil {
 		e.fleet.Close()
+	}
+	if e.indexes != nil {
+		e.indexes.Close()
 	}
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())

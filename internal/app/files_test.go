@@ -105,3 +105,32 @@ func TestStaleRead(t *testing.T) {
 		t.Error("the file is still there")
 	}
 }
+
+// TestSearchByMeaning lets a model look for what files are about: it reads what was found and how, also of what was written between two searches.
+func TestSearchByMeaning(t *testing.T) {
+	search := func(id string) call {
+		return call{id, "files__search_semantic", `{"query":"when are boilers serviced?"}`}
+	}
+	m := newModel(t, says("", search("a")), says("", search("b"), call{"w", "files__write_file", `{"path":"new.md","content":"The boiler is serviced in May.\n"}`}), says("", search("c")), says("ok"))
+	b := newBed(t, m)
+	for name, text := range map[string]string{"house.md": "# House\n\nThe boiler is serviced in March.\n", ".env": "BOILER=CANARY serviced\n"} {
+		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Allow: []string{"*"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := b.await(conn, run)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+	first, last := view.Exchanges[0].Calls[0].Result, view.Exchanges[2].Calls[0].Result
+	if !strings.HasPrefix(first, "house.md:1-3  House\n     1\t# House\n") || !strings.HasSuffix(first, "[1 part (lexical: by words and their stems, because no embedder is configured)]") {
+		t.Errorf("first it found %q", first)
+	}
+	if !strings.Contains(last, "new.md:1-1") || !strings.Contains(last, "[2 parts (") || strings.Contains(m.last(), "CANARY") {
+		t.Errorf("then it found %q", last)
+	}
+}

@@ -90,7 +90,7 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 // documented stores the first level of a round's prompts in a dialect.
 func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits, spoken regie.Dialect) (regie.Hash, error) {
 	return l.level(ctx, prompt.Level1(prompt.Documentation{
-		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits, Type: in.Type, Toolkits: []string{"files", "shell"},
+		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits, Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
 		Servers: slices.Sorted(maps.Keys(l.config.File.MCPServers)), Questions: in.Policy.Questions, Dialect: spoken,
 	}))
 }

@@ -8,6 +8,9 @@
 //	regie.go    Regie, as an application embeds it
 //	postgres.go P8: PostgreSQL against SQLite, two nodes against one, and what an exchange costs the database
 //	search.go   P9: search_text against ripgrep
+//	index.go    P11: the index of the Go sources, cold and unchanged
+//	retrieval.go what files.search_semantic finds: questions about this repository (testdata), recall and rank
+//	vectors.go  P10: search_semantic by words and vectors against comparing all vectors
 //	trial.go    one trial of one contestant, a process of its own
 //	stats.go    medians and percentiles
 //

@@ -14,12 +14,13 @@ import (
 )
 
 func main() {
-	role := flag.String("role", "", "internal: server, or a trial as JSON")
+	role := flag.String("role", "", "internal: server, index, or a trial as JSON")
 	short := flag.Bool("short", false, "fewer repetitions")
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
-	only := flag.String("only", "", "measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres) or P9 (search) alone")
+	only := flag.String("only", "", "measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), P9 (search), P10 (vectors), P11 (index) or what is found (retrieval) alone")
+	verbose := flag.Bool("v", false, "with -only retrieval: each question, the places of its answer, and what came first")
 	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
 	flag.Parse()
@@ -27,10 +28,18 @@ func main() {
 	switch {
 	case *role == "server":
 		err = serve()
+	case *role == "index":
+		err = indexOnce()
 	case *role != "":
 		err = compete(*role)
 	case *profile != "":
 		err = profiled(*profile, *who, *concurrent)
+	case *only == "retrieval":
+		err = (&session{verbose: *verbose}).retrieving()
+	case *only == "vectors":
+		err = (&session{rounds: 3}).nearing()
+	case *only == "index":
+		err = (&session{rounds: 3}).indexing()
 	case *only == "search":
 		err = (&session{rounds: 7}).searching()
 	default:
@@ -49,6 +58,7 @@ type session struct {
 	scale  int // runs in a trial, relative to the short form
 	// database is the URL of a PostgreSQL; empty: there is none.
 	database string
+	verbose  bool // each question is shown with what was found
 	// lastGrowth is the last trial's late gap divided by its early one.
 	lastGrowth float64
 }
@@ -76,7 +86,7 @@ func bench(short bool, only, database string, minP1 float64) error {
 	if err != nil || only == "durable" {
 		return err
 	}
-	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.sharing} {
+	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.searching, s.indexing, s.sharing, s.retrieving} {
 		if err := measure(); err != nil {
 			return err
 		}

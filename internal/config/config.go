@@ -45,6 +45,9 @@ type Config struct {
 	// Skills are the directories of the user's own agent skills, the first of which wins.
 	Skills []string
 	setup  File // what regie setup stored
+	// embedder is who embeds, with what embeds says; see Embedding.
+	embedder Provider
+	embeds   Embedder
 	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
 	Origin map[string]string
 }
@@ -106,6 +109,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 		return c, err
 	}
 	if err := c.choose(env); err != nil {
+		return c, err
+	}
+	if err := c.settleEmbedder(env); err != nil {
 		return c, err
 	}
 	_, err := c.Fallbacks(mainAgent)

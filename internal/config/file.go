@@ -32,6 +32,7 @@ type File struct {
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
 	Providers  map[string]Provider  `yaml:"providers"`
 	Cache      Cache                `yaml:"cache"`
+	Embedder   Embedder             `yaml:"embedder"`
 	Shell      Shell                `yaml:"shell"`
 	Workspace  Workspace            `yaml:"workspace"`
 }

@@ -90,6 +90,11 @@ func (c *Config) Price(provider, model string) (p price.Price, stated, known boo
 	if !ok {
 		return price.Price{}, false, false
 	}
+	return c.PriceOf(settings, model)
+}
+
+// PriceOf is Price for a provider with its settings.
+func (c *Config) PriceOf(settings Provider, model string) (p price.Price, stated, known bool) {
 	lower := make(map[string]string, len(settings.Prices))
 	for name := range settings.Prices {
 		lower[strings.ToLower(name)] = name

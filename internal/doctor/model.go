@@ -34,14 +34,18 @@ func (x *exam) model(ctx context.Context) {
 	default:
 		x.fine("chosen", "%s with the model %s (from %s)", c.Provider, c.Model, c.Origin["provider"])
 	}
-	if x.Servers == nil {
-		return
+	if x.Servers != nil {
+		for _, server := range x.Servers(ctx) {
+			if server.Chosen {
+				x.answers(&server)
+			} else {
+				x.other(&server)
+			}
+		}
 	}
-	for _, server := range x.Servers(ctx) {
-		if server.Chosen {
-			x.answers(&server)
-		} else {
-			x.other(&server)
+	if x.Embedder != nil {
+		if e := x.Embedder(ctx); e != nil {
+			x.embeds(e)
 		}
 	}
 }

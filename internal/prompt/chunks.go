@@ -28,6 +28,7 @@ type chunk struct {
 	dialect regie.Dialect
 	toolkit string
 	asks    bool // somebody is there to be asked
+	index   bool // files can be searched by what they are about
 
 	english, french string
 	// made writes what depends on more than the conditions; english and french are empty then.
@@ -92,11 +93,23 @@ var chunks = []chunk{
 			"Un résultat coupé dit comment lire la suite.",
 	},
 	{
+		id: "search", degree: Important, toolkit: "files", index: true,
+		english: "To find where something is done or described, use the semantic search, with a question or with words of your own; to find a name or a text that you know, search for that text.",
+		french: "Pour trouver où une chose est faite ou décrite, emploie la recherche sémantique, avec une question ou avec tes propres mots ; " +
+			"pour trouver un nom ou un texte que tu connais, cherche ce texte.",
+	},
+	{
+		id: "steps", degree: Important, toolkit: "files",
+		english: "Take one step at a time that can be verified, and say briefly what you do and why. Edit the part that has to change; do not write the whole file anew.",
+		french:  "Avance d'une étape vérifiable à la fois, et dis en bref ce que tu fais et pourquoi. Modifie la partie qui doit changer ; ne réécris pas tout le fichier.",
+	},
+	{
 		id: "shell", degree: Important, toolkit: "shell",
 		english: "Run commands to test and to find out, one plain command at a time where that does: it can be allowed for longer, what needs a shell cannot. " +
-			"Change files with the files tools.",
+			"Change files with the files tools. After a change run the project's own tests and linters; look at git status and git diff before you commit, and fetch and compare before you push.",
 		french: "Exécute des commandes pour tester et pour vérifier, une commande simple à la fois quand cela suffit : elle peut être autorisée durablement, " +
-			"pas ce qui demande un shell. Modifie les fichiers avec les outils de fichiers.",
+			"pas ce qui demande un shell. Modifie les fichiers avec les outils de fichiers. Après une modification, lance les tests et les vérificateurs du projet ; " +
+			"regarde git status et git diff avant un commit, fais un fetch et compare avant un push.",
 	},
 	{id: "outside", degree: Important, made: outside},
 	{
@@ -159,7 +172,7 @@ func (c *chunk) said(d *Documentation) bool {
 		kind = regie.SessionChat
 	}
 	return c.degree <= d.degree() && (c.kind == "" || c.kind == kind) && (c.dialect == "" || c.dialect == spoken) &&
-		(c.toolkit == "" || slices.Contains(d.Toolkits, c.toolkit)) && (!c.asks || d.Questions)
+		(c.toolkit == "" || slices.Contains(d.Toolkits, c.toolkit)) && (!c.asks || d.Questions) && (!c.index || d.Index)
 }
 
 // text is what a chunk says.

@@ -20,6 +20,8 @@ type Documentation struct {
 	Type   regie.SessionType
 	// Toolkits are those that the agent has by its configuration: not what of them can be reached at the moment, which would change the bytes.
 	Toolkits []string
+	// Index says that files.search_semantic is among its tools.
+	Index bool
 	// Servers are the outside programs whose tools the agent has, by the names that their tools begin with.
 	Servers []string
 	// Questions says that somebody is there to be asked.

@@ -14,7 +14,7 @@ func every(f func(d Documentation)) {
 	for _, kind := range []regie.SessionType{regie.SessionChat, regie.SessionAutomation} {
 		for _, dialect := range []regie.Dialect{"", regie.DialectNative, regie.DialectJSON} {
 			for degree := range 5 {
-				for bits := range 16 {
+				for bits := range 32 {
 					d := Documentation{
 						Type: kind, Dialect: dialect, Degree: degree, French: bits&1 != 0, Questions: bits&2 != 0,
 						Limits: regie.Limits{Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, CallsInReply: 10, Tokens: 1000, Seconds: 60},
@@ -22,6 +22,7 @@ func every(f func(d Documentation)) {
 					if bits&4 != 0 {
 						d.Toolkits, d.Servers = []string{"files", "shell"}, []string{"billing", "ledger"}
 					}
+					d.Index = bits&16 != 0
 					if bits&8 != 0 {
 						d.Instructions = "You keep papers.\n\n## limits\nNone.\n\n## Ours\n- be brief"
 					}
@@ -55,6 +56,7 @@ func TestLevel1(t *testing.T) {
 		for name, wanted := range map[string]bool{
 			"role": true, "limits": true, "unattended": d.Type == regie.SessionAutomation, "instructions": d.Instructions != "",
 			"questions": d.Questions && d.Degree != 1, "files": len(d.Toolkits) > 0 && d.Degree != 1, "shell": len(d.Toolkits) > 0 && d.Degree != 1, "outside": len(d.Servers) > 0 && d.Degree != 1,
+			"steps": len(d.Toolkits) > 0 && d.Degree != 1, "search": len(d.Toolkits) > 0 && d.Degree != 1 && d.Index,
 			"plan": d.Degree >= 3, "style": d.Degree == 4 && d.Type == regie.SessionChat,
 		} {
 			if once[name] != wanted {

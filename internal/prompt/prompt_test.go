@@ -61,6 +61,11 @@ func TestGolden(t *testing.T) {
 	golden(t, "level1_automation.golden", prompt.Level1(prompt.Documentation{
 		Limits: regie.Limits{Total: 20, Queries: 5, Retries: 5, FormatErrors: 5, CallsInReply: 10, Tokens: 100_000, Seconds: 600}, Type: regie.SessionAutomation, Dialect: regie.DialectJSON,
 	}))
+	for _, french := range []bool{false, true} {
+		golden(t, map[bool]string{false: "level1_work.golden", true: "level1_work.fr.golden"}[french], prompt.Level1(prompt.Documentation{
+			Toolkits: []string{"files", "shell"}, Index: true, Questions: true, French: french, Limits: regie.Limits{Total: 20, Queries: 10, Retries: 3, CallsInReply: 10},
+		}))
+	}
 	golden(t, "level1.golden", prompt.Level1(prompt.Documentation{Instructions: "You keep the house's papers.", Limits: regie.Limits{Total: 20, Queries: 10, Retries: 3, CallsInReply: 10}}))
 }
 

@@ -40,6 +40,18 @@ func (h handle) enter(name string) (handle, error) {
 	return newHandle(next)
 }
 
+// stamp describes a regular file in this directory.
+func (h handle) stamp(name string) (Stamp, error) {
+	info, err := h.at.Lstat(name)
+	if err != nil {
+		return Stamp{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Stamp{}, errSwapped
+	}
+	return Stamp{Size: info.Size(), Mtime: info.ModTime().UnixNano()}, nil
+}
+
 // open opens a regular file in this directory, and tells its size.
 func (h handle) open(name string) (io.ReadCloser, int64, error) {
 	seen, err := h.at.Lstat(name)

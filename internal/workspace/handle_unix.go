@@ -33,6 +33,23 @@ func (h handle) enter(name string) (handle, error) {
 	return handle{os.NewFile(uintptr(fd), name)}, nil
 }
 
+// stamp describes a regular file in this directory.
+func (h handle) stamp(name string) (Stamp, error) {
+	var stat unix.Stat_t
+	for {
+		err := unix.Fstatat(int(h.f.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return Stamp{}, err
+		case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+			return Stamp{}, errSwapped
+		}
+		return stampOf(&stat), nil
+	}
+}
+
 // open opens a regular file in this directory, and tells its size. It waits for no FIFO.
 func (h handle) open(name string) (io.ReadCloser, int64, error) {
 	fd, err := openAt(h.f, name, unix.O_NONBLOCK|unix.O_NOCTTY)

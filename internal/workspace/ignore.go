@@ -13,7 +13,8 @@ import (
 // Bounds of ignore files (spec 12.5): what is beyond them is not read.
 const (
 	maxIgnoreFile = 1 << 20
-	maxIgnoreRule = 4096 // bytes of one line
+	maxIgnoreRule = 4096    // bytes of one line
+	maxIgnoreAll  = 4 << 20 // of the files that hold in one directory: rules take many times their size in memory
 )
 
 // ignoreFiles are the names of the files that say what is ignored, the ones that win last: git's, the one that search tools share, our own.
@@ -99,6 +100,7 @@ type Ignores struct {
 	rules   [len(ignoreFiles)][]ignoreRule
 	exclude []ignoreRule // of git's exclude file; at the root
 	quiet   bool         // nothing at all is ignored here
+	size    int          // bytes of the files that hold here
 }
 
 // Ignored reports whether an entry of the directory is ignored.
@@ -138,11 +140,12 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 	next := &Ignores{above: g, quiet: g == nil || g.quiet}
 	if g != nil {
-		next.names = slices.Concat(g.names, []string{name})
+		next.names, next.size = slices.Concat(g.names, []string{name}), g.size
 	}
 	for kind, file := range ignoreFiles {
-		if data := read(file); len(data) > 0 {
+		if data := read(file); len(data) > 0 && next.size+len(data) <= maxIgnoreAll {
 			next.rules[kind], next.quiet = parseIgnore(data), false
+			next.size += len(data)
 		}
 	}
 	return next

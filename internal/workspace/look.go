@@ -1,6 +1,10 @@
 package workspace
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"github.com/regie-run/regie"
+)
 
 // Look says what stands at a path, links followed: the path as Clean gives it, and whether it is a directory. It opens nothing, so what may
 // hold a secret can be looked at, and returns the codes of Place, and CodeFileNotFound also for what is neither a file nor a directory.
@@ -20,4 +24,28 @@ func (r *Root) Look(name string) (clean string, dir bool, err error) {
 		return "", false, r.explain(fs.ErrNotExist, clean)
 	}
 	return clean, info.IsDir(), nil
+}
+
+// Searchable returns where a directory or a file lies that is to be searched, by its path without links; "" is the workspace itself. It returns the codes
+// of OpenDir and of OpenFile.
+func (r *Root) Searchable(name string) (string, error) {
+	place, err := r.Place(name)
+	if err != nil {
+		return "", err
+	}
+	dir, err := r.OpenDir(name)
+	if err == nil {
+		if place.Path == "." {
+			place.Path = ""
+		}
+		return place.Path, dir.Close()
+	}
+	if regie.CodeOf(err) != regie.CodeNotADirectory {
+		return "", err
+	}
+	f, _, err := r.OpenFile(name)
+	if err != nil {
+		return "", err
+	}
+	return place.Path, f.Close()
 }

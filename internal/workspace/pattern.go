@@ -29,6 +29,7 @@ type pattern struct {
 	line     *regexp.Regexp // for one line
 	block    *regexp.Regexp // for several lines; nil where lines must be looked at one by one
 	ends     bool           // it speaks of the end of a line
+	lines    *automaton     // which lines match; nil where it would be too large
 	atOnce   int            // bytes that are looked at between two looks at the clock
 }
 
@@ -59,7 +60,7 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
 	}
-	p := &pattern{atOnce: min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce)}
+	p := &pattern{atOnce: min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce), lines: newAutomaton(program)}
 	if p.line, err = regexp.Compile("(?m" + flags + ":" + text + ")"); err != nil {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v", err)
 	}
@@ -151,6 +152,8 @@ type seeker struct {
 	*pattern
 	finders []*finder
 	places  []int // where each literal stands next; -1 where that is not known
+	machine *machine
+	judging bool // the machine knows the lines of this text
 	text    []byte
 	single  bool // the lines of this text are looked at one by one
 }
@@ -160,13 +163,19 @@ func newSeeker(p *pattern) *seeker {
 	for _, l := range p.literals {
 		s.finders = append(s.finders, &finder{literal: l})
 	}
+	if p.lines != nil {
+		s.machine = newMachine(p.lines)
+	}
 	return s
 }
 
 // reset takes another text: whole lines, or a piece of one.
 func (s *seeker) reset(text []byte) {
 	s.text = text
-	s.single = s.block == nil || s.ends && bytes.IndexByte(text, '\r') >= 0
+	returns := s.lines != nil && s.lines.reads&(syntax.EmptyEndLine|syntax.EmptyEndText) != 0 || s.ends
+	returns = returns && bytes.IndexByte(text, '\r') >= 0
+	s.single = s.block == nil || s.ends && returns
+	s.judging = s.machine != nil && !returns
 	for i, f := range s.finders {
 		f.reset(text)
 		s.places[i] = -1
@@ -186,6 +195,12 @@ func (s *seeker) seek(from int) (line, match [2]int, found bool) {
 			return line, [2]int{start, end}, true
 		}
 		content := s.text[line[0]:line[1]]
+		if s.judging && len(s.finders) > 0 {
+			if at, sure := s.machine.find(content, 0); sure && at < 0 {
+				from = line[1] + 1
+				continue
+			}
+		}
 		if at := s.line.FindIndex(bytes.TrimSuffix(content, []byte("\r"))); at != nil {
 			return line, [2]int{line[0] + at[0], line[0] + at[1]}, true
 		}
@@ -213,6 +228,12 @@ func (s *seeker) candidate(from int) (start, end int) {
 			return -1, -1
 		}
 		return start, start
+	case s.judging && !s.machine.off:
+		at, sure := s.machine.find(s.text, from)
+		if sure || at >= len(s.text) {
+			return at, at
+		}
+		return s.candidate(at) // the machine has given up
 	case s.single:
 		return from, from // each line is looked at
 	}

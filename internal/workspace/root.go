@@ -45,6 +45,19 @@ func Open(dir string) (*Root, error) {
 // Close lets go of the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
+// Dir is the directory's absolute path, for what takes no open directory, such as a watch: nothing is read or written by it.
+func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
+
+// InPlace reports whether the directory still lies at its path, and has not been moved away or replaced.
+func (r *Root) InPlace() bool {
+	ours, err := r.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(r.dir)
+	return err == nil && os.SameFile(ours, theirs)
+}
+
 // explain gives an error of the operating system its code and a sentence (spec 12.5).
 func (r *Root) explain(err error, name string) error {
 	_, coded := errors.AsType[*regie.Error](err)

@@ -64,12 +64,19 @@ func (s *scanner) file(in io.Reader, size int64) error {
 		if err != nil {
 			return err
 		}
-		end = end || total+int64(n) >= most
 		total += int64(n)
+		if !end && total >= most {
+			if end = true; size < most { // it has grown since it was opened
+				s.seen.clipped.Add(1)
+			}
+		}
 		text := s.buffer[:held+n]
 		if first {
 			if whole, wide := fromUTF16(text, size); wide {
 				if !end && size > int64(len(text)) {
+					if size > decoded && size <= most {
+						s.seen.clipped.Add(1)
+					}
 					return s.wide(in, text, min(size, decoded))
 				}
 				s.count(total)

@@ -255,6 +255,9 @@ func (s *search) walk(l level) {
 	s.visited += len(entries)
 	var files, dirs []string
 	for _, entry := range entries {
+		if s.ctx.Err() != nil { // a hostile ignore file makes each of them cost a second
+			return
+		}
 		switch name := entry.Name(); {
 		case !s.wants(&l, entry):
 		case entry.IsDir():

@@ -85,6 +85,9 @@ func trimmed(address string) string {
 // judge says what to do about errors that need something done.
 func judge(e *provider.Error, _, said string) {
 	switch {
+	case strings.Contains(said, "does not support embeddings"):
+		e.Code, e.Retryable = regie.CodeProviderRejected, false
+		e.Message += " (choose a model that embeds, such as nomic-embed-text: embedder in regie.yaml)"
 	case strings.Contains(said, "does not support tools"):
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
 		e.Message += " (it can be asked in JSON: --dialect json, or agents.main.dialect in regie.yaml)"
@@ -149,6 +152,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 	for _, can := range answer.Capabilities {
 		c.NativeTools = c.NativeTools || can == "tools"
 		c.Thinking = c.Thinking || can == "thinking"
+		c.Embeds = c.Embeds || can == "embedding"
 	}
 	for key, value := range answer.Info { // qwen3.context_length, llama.context_length, …
 		if n, isNumber := value.(float64); isNumber && strings.HasSuffix(key, ".context_length") && n > 0 && n < 1<<40 {

@@ -49,14 +49,7 @@ func NewRequest(head provider.Head, options Options) *Request {
 func appendHead(b []byte, head provider.Head, options Options) []byte {
 	b = wire.AppendString(append(b, `{"model":`...), head.Model)
 	b = append(b, `,"stream":true`...)
-	if options.KeepAlive != "" {
-		b = append(b, `,"keep_alive":`...)
-		if _, err := strconv.Atoi(options.KeepAlive); err == nil { // seconds, and -1, are numbers there
-			b = append(b, options.KeepAlive...)
-		} else {
-			b = wire.AppendString(b, options.KeepAlive)
-		}
-	}
+	b = appendKeepAlive(b, options.KeepAlive)
 	if options.Think != "" {
 		b = append(append(b, `,"think":`...), options.Think...)
 	}
@@ -75,6 +68,18 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(nil, head.Tools) })...)
 	}
 	return append(b, `,"messages":[`...)
+}
+
+// appendKeepAlive says how long the model stays in memory, where that is settled.
+func appendKeepAlive(b []byte, keepAlive string) []byte {
+	if keepAlive == "" {
+		return b
+	}
+	b = append(b, `,"keep_alive":`...)
+	if _, err := strconv.Atoi(keepAlive); err == nil { // seconds, and -1, are numbers there
+		return append(b, keepAlive...)
+	}
+	return wire.AppendString(b, keepAlive)
 }
 
 // predicted keeps the reply within the context: at least half of that is the prompt's.

@@ -208,6 +208,9 @@ func judgeOpenRouter(e *provider.Error, _, said string) {
 }
 
 func judgeLocal(e *provider.Error, _, said string) {
+	if strings.Contains(said, "too large to process") { // llama.cpp, of a text to embed that its batch does not hold: 500
+		e.Code, e.Retryable = regie.CodeContextTooLarge, false
+	}
 	if strings.Contains(said, "--enable-auto-tool-choice") || strings.Contains(said, "--jinja") || strings.Contains(said, "does not support tools") {
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
 		e.Message += noteJinja

@@ -204,6 +204,7 @@ func tooLong(status int, kind, said string) bool {
 	for _, words := range []string{
 		"maximum context length", "context length exceeded", "context window", "context size", "prompt is too long",
 		"too many tokens", "exceeds the maximum number of tokens", "greater than the context length",
+		"exceeds the context length", "split into more batches",
 	} {
 		if strings.Contains(said, words) {
 			return true

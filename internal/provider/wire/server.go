@@ -133,6 +133,45 @@ func (s *Server) Base() string { return s.base }
 // Post sends a request and returns its answer once the server has begun it. Every error is an *provider.Error, or the cause of ctx if
 // that ended first. kinds are the content types that a stream of this API has; an answer of another kind is refused.
 func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds ...string) (*Stream, error) {
+	stream, err := s.post(ctx, path, body, strings.Join(kinds, ", "))
+	if err != nil {
+		return nil, err
+	}
+	kind := stream.response.Header.Get("Content-Type")
+	if kind != "" && !isOneOf(kind, kinds) {
+		defer stream.Close()
+		return nil, s.notAStream(kind, stream)
+	}
+	return stream, nil
+}
+
+// Call sends a request and returns the whole of its answer, a JSON document of at most so many bytes; errors are those of Post.
+func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
+	const kind = "application/json"
+	stream, err := s.post(ctx, path, func() *Body { return NewBody(body) }, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
+	said := stream.response.Header.Get("Content-Type")
+	switch {
+	case len(data) > most:
+		return nil, &provider.Error{Code: regie.CodeReplyTooLarge, Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20)}
+	case err != nil:
+		return nil, stream.Failed(err)
+	case said != "" && !strings.Contains(said, "json") || len(data) > 0 && data[0] == '<': // some have no word for what they send
+		words, _ := VendorWords(s.hide(data))
+		return nil, &provider.Error{
+			Code: regie.CodeProviderRejected, Misplaced: true,
+			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API, Clip(OneLine(said), 60), Clip(words, 120)),
+		}
+	}
+	return data, nil
+}
+
+// post sends a request and returns its answer once the server has begun it with status 200.
+func (s *Server) post(ctx context.Context, path string, body func() *Body, accept string) (*Stream, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	first := body()
 	request, err := http.NewRequestWithContext(inner, http.MethodPost, s.base+path, first)
@@ -143,7 +182,7 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 	request.ContentLength = first.Size()
 	// An idle connection that the server has just closed is replaced without a word: nothing was sent on it.
 	request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
-	s.dress(request, strings.Join(kinds, ", "))
+	s.dress(request, accept)
 	request.Header.Set("Content-Type", "application/json")
 	stream := &Stream{server: s, outer: ctx, inner: inner, cancel: cancel, began: time.Now()}
 	response, err := s.client.Do(request) //nolint:bodyclose // Stream.Close closes it
@@ -159,11 +198,6 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 	if response.StatusCode != http.StatusOK {
 		defer stream.Close()
 		return nil, s.refused(response.StatusCode, response.Header, stream)
-	}
-	kind := response.Header.Get("Content-Type")
-	if kind != "" && !isOneOf(kind, kinds) {
-		defer stream.Close()
-		return nil, s.notAStream(kind, stream)
 	}
 	return stream, nil
 }

@@ -1,13 +1,14 @@
-// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, search, write, edit, delete. Where files may lie
+// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, search by text and by meaning, write, edit, delete. Where files may lie
 // and which are protected is the business of package workspace.
 //
 // Each call opens the workspace's directory and closes it before it returns, so that a directory that was moved away is not worked on
-// by mistake; nothing stays open between calls. The toolkit starts no goroutine. Writes of the same file by calls of one process,
+// by mistake; nothing stays open between calls but indexes, which their owner looks after. The toolkit starts no goroutine. Writes of the same file by calls of one process,
 // whichever session they belong to, come one after the other.
 package files
 
 import (
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -35,6 +36,8 @@ type bounds struct {
 	matches int           // lines in one answer of a search
 	around  int           // bytes of such a line
 	seeking time.Duration // for one search
+
+	refreshing time.Duration // for bringing an index up to date before it is searched
 }
 
 func defaultBounds() bounds {
@@ -42,6 +45,7 @@ func defaultBounds() bounds {
 		listed: 1000, visited: 1_000_000, held: 10_000, depth: 100, shown: 28 << 10, line: 2000,
 		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20, diffed: 1 << 20,
 		opening: 16 << 10, matches: 200, around: 300, seeking: 10 * time.Second,
+		refreshing: 5 * time.Second,
 	}
 }
 
@@ -50,6 +54,8 @@ type Config struct {
 	// Trash is the directory, by its absolute path, that deleted files go to which are too large for a blob (decision 32): one directory a
 	// workspace, one in it a call. Empty: such files are not deleted.
 	Trash string
+	// Indexes are those of workspaces. Nil: there is no files.search_semantic.
+	Indexes Indexes
 }
 
 // toolkit is what the tools share.
@@ -68,7 +74,8 @@ func newToolkit(b bounds) *toolkit {
 	return k
 }
 
-// Tools returns the toolkit's tools: files.list_files, read_file, search_text, write_file, edit_file and delete_file (spec 8.2).
+// Tools returns the toolkit's tools: files.list_files, read_file, search_text, search_semantic where there are indexes, write_file, edit_file and delete_file
+// (spec 8.2).
 func Tools(config Config) ([]tool.Tool, error) {
 	k := newToolkit(defaultBounds())
 	k.config = config
@@ -77,7 +84,11 @@ func Tools(config Config) ([]tool.Tool, error) {
 
 func (k *toolkit) tools() ([]tool.Tool, error) {
 	var out []tool.Tool
-	for _, build := range []func() (tool.Tool, error){k.listTool, k.readTool, k.searchTool, k.writeTool, k.editTool, k.deleteTool} {
+	builds := []func() (tool.Tool, error){k.listTool, k.readTool, k.searchTool, k.writeTool, k.editTool, k.deleteTool}
+	if k.config.Indexes != nil {
+		builds = slices.Insert(builds, 3, k.semanticTool)
+	}
+	for _, build := range builds {
 		t, err := build()
 		if err != nil {
 			return nil, err

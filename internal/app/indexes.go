@@ -1,0 +1,277 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/index"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// What a command sees of an index (spec 8.3).
+type (
+	// IndexProgress is how far an update has come.
+	IndexProgress = index.Progress
+	// IndexSummary is what an update found and did.
+	IndexSummary = index.Summary
+	// IndexSkip says why a file is not in the index.
+	IndexSkip = index.Skip
+	// IndexEmbedded is what embedding did.
+	IndexEmbedded = index.Embedded
+	// IndexQuery is what is looked for.
+	IndexQuery = index.Query
+	// IndexAnswer is what a search found.
+	IndexAnswer = index.Answer
+	// IndexHit is a part of a file that answers a query.
+	IndexHit = index.Hit
+	// TextQuery is a text or an expression that is looked for.
+	TextQuery = workspace.Query
+	// TextMatch is a line that holds it.
+	TextMatch = workspace.Match
+	// TextSearched says what a search for a text looked at.
+	TextSearched = workspace.Searched
+)
+
+// IndexHybrid is the mode of a search by meaning and by words.
+const IndexHybrid = index.Hybrid
+
+// Marks gives a function that finds the words of a text that a query asks for, and which words of the query they are.
+func Marks(query string) func(text string) (places [][2]int, words []int) {
+	return index.NewMarker(query).Marks
+}
+
+// SearchText looks through the files of a workspace as files.search_text does. It returns the codes of workspace.Open and of Root.Search.
+func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return TextSearched{}, err
+	}
+	defer root.Close()
+	return root.Search(ctx, q, found)
+}
+
+// Index is the index of one workspace, opened. Several processes may have it open at once.
+type Index struct {
+	*index.Index
+	root *workspace.Root
+	info fs.FileInfo // of the directory that was opened
+}
+
+// OpenIndex opens the index of the workspace in a directory, and makes it, empty, where there is none. It returns the codes of workspace.Open and of
+// index.Open. The caller closes it.
+func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, dirError(err, c.DataDir)
+	}
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &Index{root: root}
+	settings := index.Config{Path: indexPath(c, dir)}
+	if settings.Embedder, err = newEmbedder(&c); err != nil { // a search goes on without it, and says why
+		settings.NoEmbedder = regie.Say("the embedder cannot be used: %s", err.Error())
+	} else if settings.Embedder != nil {
+		settings.Money = embedMoney(&c, settings.Embedder)
+	}
+	if out.info, err = os.Stat(dir); err == nil {
+		out.Index, err = index.Open(ctx, root, settings)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return out, nil
+}
+
+// Under is a directory or a file to search in, as a query names it, from a path as a person writes it. It returns the codes of Root.Searchable.
+func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
+
+// Close lets go of the index, which stays on the disk.
+func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }
+
+// stands reports whether the directory of the index is still the one that was opened.
+func (x *Index) stands(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && os.SameFile(info, x.info)
+}
+
+// indexPath is where the index of a workspace lies: in the data directory, because it can be made again (decision 32), and named after the path of the
+// workspace, which is known before anything has run in it.
+func indexPath(c config.Config, dir string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
+}
+
+// maxIndexes is how many indexes an engine keeps open while nobody searches, and indexIdle how long: each watches all directories of its workspace,
+// of which a system lets a user watch so many.
+const (
+	maxIndexes = 8
+	indexIdle  = 15 * time.Minute
+)
+
+// backlog is how many chunks an engine embeds by itself where that costs something: so many come of the work of a day. More is for regie index, which
+// shows what it does.
+const backlog = 2000
+
+// indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches, and one that is open
+// watches its workspace, so that a search in which nothing has changed looks at no file. An engine that never searches has none. It implements
+// files.Indexes. Its goroutines are those of the watches, and one for each index in which something new is embedded after a search, which Close ends.
+type indexes struct {
+	config config.Config
+	log    *slog.Logger
+
+	ended     context.Context // done when Close is called
+	end       context.CancelFunc
+	embedding sync.WaitGroup
+
+	mu     sync.Mutex
+	open   []*shared // the one that was used last comes last
+	closed bool
+}
+
+// shared is an index that several calls may use.
+type shared struct {
+	*Index
+	dir  string
+	uses int
+	left bool        // nobody else gets it: the last one closes it
+	busy bool        // what is new is being embedded
+	idle *time.Timer // leaves it
+	told bool        // that not all of its workspace is watched
+}
+
+func newIndexes(c config.Config, log *slog.Logger) *indexes {
+	s := &indexes{config: c, log: log}
+	s.ended, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Asks implements files.Indexes.
+func (s *indexes) Asks() bool {
+	_, _, configured := s.config.Embedding()
+	return configured
+}
+
+// Index implements files.Indexes.
+func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
+	}
+	at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir })
+	if at >= 0 && !s.open[at].stands(dir) { // it was moved away, and another one took its place
+		s.leave(at)
+		at = -1
+	}
+	if at < 0 {
+		made, err := OpenIndex(ctx, s.config, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		made.Watch(context.WithoutCancel(ctx)) // until it is closed
+		found := &shared{Index: made, dir: dir}
+		found.idle = time.AfterFunc(indexIdle, func() { s.forget(found) })
+		at, s.open = len(s.open), append(s.open, found)
+	}
+	found := s.open[at]
+	found.uses++
+	found.idle.Stop()
+	s.open = append(slices.Delete(s.open, at, at+1), found)
+	if len(s.open) > maxIndexes {
+		s.leave(0)
+	}
+	return found.Index.Index, func() {
+		s.embed(found)
+		s.release(found)
+	}, nil
+}
+
+// embed has what is new in an index embedded, so that the next search finds it by its meaning too.
+func (s *indexes) embed(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || o.busy || !s.Asks() {
+		return
+	}
+	o.busy = true
+	o.uses++
+	s.embedding.Go(func() {
+		embedNew(s.ended, o.Index.Index, nil)
+		s.mu.Lock()
+		o.busy = false
+		s.mu.Unlock()
+		s.release(o)
+	})
+}
+
+// embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
+func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
+	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
+		_, _ = x.Embed(ctx, progress)
+	}
+}
+
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much and costs something. It ends with the context. What is in
+// its way the next search says. progress may be nil.
+func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
+	embedNew(ctx, x.Index, progress)
+}
+
+// leave has an index closed once nobody uses it. s.mu is held.
+func (s *indexes) leave(at int) {
+	o := s.open[at]
+	s.open = slices.Delete(s.open, at, at+1)
+	o.idle.Stop()
+	if o.left = true; o.uses == 0 {
+		_ = o.Close() // what it holds is on the disk, or can be made again
+	}
+}
+
+func (s *indexes) release(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.uses--
+	if all, why := o.Watching(); !all && !o.told && s.log != nil {
+		o.told = true
+		s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first", "workspace", o.dir, "why", why.String())
+	}
+	switch {
+	case o.uses > 0:
+	case o.left:
+		_ = o.Close() // as above
+	default:
+		o.idle.Reset(indexIdle)
+	}
+}
+
+// forget closes an index that nobody has used for long.
+func (s *indexes) forget(o *shared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := slices.Index(s.open, o); at >= 0 && o.uses == 0 {
+		s.leave(at)
+	}
+}
+
+// Close closes what nobody uses now, and the rest once that is so.
+func (s *indexes) Close() {
+	s.end()
+	s.mu.Lock()
+	for s.closed = true; len(s.open) > 0; {
+		s.leave(0)
+	}
+	s.mu.Unlock()
+	s.embedding.Wait()
+}

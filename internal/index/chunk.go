@@ -1,0 +1,282 @@
+package index
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sizes of chunks, in bytes of text. A chunk is what a person would show as an answer, and what fits into every embedder's window.
+const (
+	maxChunk  = 2048
+	fullChunk = 1024 // what is smaller takes in its neighbour, if both together stay below
+)
+
+// chunk is a part of a file.
+type chunk struct {
+	First, Last int // lines, from 1
+	Symbol      string
+	Text        string
+}
+
+// mark is a line at which something begins that has a name.
+type mark struct {
+	line   int // from 0
+	symbol string
+	// whole says that what begins here does not share a chunk with what stands before it, however small both are.
+	whole bool
+}
+
+// marker finds the marks of a text, in the order of its lines.
+type marker func(src *source) []mark
+
+// source is a text and its lines.
+type source struct {
+	path  string
+	text  []byte
+	lines []int // where each begins, and the end of the text
+}
+
+func newSource(name string, text []byte) *source {
+	s := &source{path: name, text: text, lines: []int{0}}
+	for at := 0; ; {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			break
+		}
+		at += n + 1
+		if at < len(text) {
+			s.lines = append(s.lines, at)
+		}
+	}
+	s.lines = append(s.lines, len(text))
+	return s
+}
+
+// count is how many lines there are.
+func (s *source) count() int { return len(s.lines) - 1 }
+
+// line is one without its end.
+func (s *source) line(n int) []byte {
+	return bytes.TrimRight(s.text[s.lines[n]:s.lines[n+1]], "\r\n")
+}
+
+// blank reports whether nothing stands in a line.
+func (s *source) blank(n int) bool { return len(bytes.TrimSpace(s.line(n))) == 0 }
+
+// size is that of some lines, in bytes.
+func (s *source) size(from, to int) int { return s.lines[to] - s.lines[from] }
+
+// markers are the ways to read a file, by the end of its name.
+var markers = func() map[string]marker {
+	out := map[string]marker{}
+	for _, kind := range []struct {
+		read marker
+		ends string
+	}{
+		{goMarks, "go"},
+		{markdownMarks, "md markdown mdx mdown qmd rmd"},
+		{restMarks, "rst rest"},
+		{headingMarks, "adoc asciidoc org"},
+		{braceMarks, "c h cc cpp cxx hpp hh hxx m mm cs java kt kts scala groovy gradle js jsx mjs cjs ts tsx mts cts vue svelte rs swift php dart zig proto v sv d " +
+			"css scss less glsl wgsl hcl tf sol thrift graphql gql pl pm r jl awk nix"},
+		{indentMarks, "py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql"},
+		{assemblyMarks, "s asm"},
+		{sectionMarks, "toml ini cfg conf service desktop editorconfig properties yaml yml"},
+	} {
+		for end := range strings.FieldsSeq(kind.ends) {
+			out[end] = kind.read
+		}
+	}
+	return out
+}()
+
+// cut cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of file is known, else at paragraphs. Each line of the
+// text that is not blank stands in exactly one chunk, in pieces where one line is longer than a chunk may be.
+func cut(name string, text []byte) []chunk {
+	src := newSource(name, text)
+	var marks []mark
+	base := strings.ToLower(path.Base(name))
+	read := markers[strings.TrimPrefix(path.Ext(base), ".")]
+	switch {
+	case read != nil:
+		marks = read(src)
+	case strings.HasPrefix(base, "makefile"), strings.HasPrefix(base, "dockerfile"), strings.HasPrefix(base, "justfile"):
+		marks = sectionMarks(src)
+	}
+	return pack(src, marks)
+}
+
+// part is some lines of a text on their way into a chunk.
+type part struct {
+	from, to int // lines, from 0; to is not among them
+	symbols  []string
+	whole    bool
+}
+
+// pack makes chunks of what stands between marks: small neighbours come together, what is large is split.
+func pack(src *source, marks []mark) []chunk {
+	var out []chunk
+	var held *part
+	flush := func() {
+		if held != nil {
+			out = append(out, src.split(held)...)
+		}
+		held = nil
+	}
+	take := func(p part) {
+		if p.from == p.to {
+			return
+		}
+		if held != nil && !p.whole && src.size(held.from, p.to) <= fullChunk {
+			held.to, held.symbols = p.to, append(held.symbols, p.symbols...)
+			return
+		}
+		flush()
+		held = &p
+	}
+	last := part{}
+	for _, m := range marks {
+		if m.line < last.from || m.line >= src.count() {
+			continue
+		}
+		if m.line == last.from && len(last.symbols) == 0 {
+			last.symbols, last.whole = []string{m.symbol}, m.whole
+			continue
+		}
+		last.to = m.line
+		take(last)
+		last = part{from: m.line, symbols: []string{m.symbol}, whole: m.whole}
+	}
+	last.to = src.count()
+	take(last)
+	flush()
+	return out
+}
+
+const maxSymbol = 200 // bytes
+
+// symbol names a chunk after what stands in it.
+func (p *part) symbol() string {
+	var out strings.Builder
+	for i, s := range p.symbols {
+		if s == "" || i > 0 && s == p.symbols[i-1] {
+			continue
+		}
+		if out.Len()+len(s)+2 > maxSymbol {
+			break
+		}
+		if out.Len() > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString(s)
+	}
+	if out.Len() == 0 && len(p.symbols) > 0 {
+		return clipText(p.symbols[0], maxSymbol)
+	}
+	return out.String()
+}
+
+// split makes chunks of a part, more than one where it is too large: at the blank line in its later half that stands least deep, else at the least
+// deep line there.
+func (s *source) split(p *part) []chunk {
+	var out []chunk
+	from, to := s.trim(p.from, p.to)
+	for from < to {
+		end := to
+		if s.size(from, to) > maxChunk {
+			end = s.breakAt(from, to)
+		}
+		first, last := s.trim(from, end)
+		if first < last {
+			out = append(out, s.chunks(first, last, p.symbol())...)
+		}
+		from, to = s.trim(end, to)
+	}
+	return out
+}
+
+// trim leaves out blank lines at both ends.
+func (s *source) trim(from, to int) (int, int) {
+	for from < to && s.blank(from) {
+		from++
+	}
+	for from < to && s.blank(to-1) {
+		to--
+	}
+	return from, to
+}
+
+// breakAt is the line at which lines that are too many are split.
+func (s *source) breakAt(from, to int) int {
+	most := from + 1
+	for most < to && s.size(from, most+1) <= maxChunk {
+		most++
+	}
+	best, cost := most, 1<<30
+	for n := most; n > from && s.size(from, n) >= maxChunk/3; n-- {
+		if n >= to || s.blank(n) {
+			continue
+		}
+		depth := 4 * indentOf(s.line(n))
+		if n > from && s.blank(n-1) {
+			depth -= 6
+		}
+		if closes(s.line(n)) {
+			depth += 16 // it belongs to what stands before
+		}
+		if depth < cost {
+			best, cost = n, depth
+		}
+	}
+	return best
+}
+
+func closes(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 0 && strings.IndexByte("})]", line[0]) >= 0
+}
+
+const tabWidth = 4
+
+// indentOf is how deep a line stands, in columns.
+func indentOf(line []byte) int {
+	n := 0
+	for _, b := range line {
+		switch b {
+		case ' ':
+			n++
+		case '\t':
+			n += tabWidth
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// chunks makes one chunk of some lines, or several of one line that is too long.
+func (s *source) chunks(from, to int, symbol string) []chunk {
+	text := bytes.TrimRight(s.text[s.lines[from]:s.lines[to]], "\r\n")
+	var out []chunk
+	for len(text) > maxChunk {
+		n := maxChunk
+		for n > maxChunk-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		out = append(out, chunk{First: from + 1, Last: to, Symbol: symbol, Text: string(text[:n])})
+		text = text[n:]
+	}
+	return append(out, chunk{First: from + 1, Last: to, Symbol: symbol, Text: string(text)})
+}
+
+func clipText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

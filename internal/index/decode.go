@@ -1,0 +1,45 @@
+package index
+
+import (
+	"bytes"
+
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// What tells a text that a program wrote for programs: minified, or data in lines without end.
+const (
+	longAverage  = 1000     // bytes of a line
+	longLeast    = 16 << 10 // bytes of a file, of which less does no harm
+	longestShare = 2        // or one line is more than this part of it
+)
+
+// decode makes UTF-8 of a file's content, or says why it is not indexed.
+func decode(data []byte) ([]byte, Skip) {
+	head := data[:min(len(data), workspace.Sniffed)]
+	if order, wide := workspace.WideText(head[:len(head)&^1]); wide && len(data)%2 == 0 {
+		data = workspace.DecodeWide(data, order)
+	} else if bytes.IndexByte(data, 0) >= 0 || workspace.NotText(data) {
+		return nil, SkipBinary
+	}
+	if longLines(data) {
+		return nil, SkipLongLines
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	return bytes.ToValidUTF8(data, []byte("\uFFFD")), ""
+}
+
+func longLines(data []byte) bool {
+	if len(data) < longLeast {
+		return false
+	}
+	lines, longest := 0, 0
+	for rest := data; len(rest) > 0; lines++ {
+		n := bytes.IndexByte(rest, '\n') + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		longest = max(longest, n)
+		rest = rest[n:]
+	}
+	return len(data)/lines > longAverage || longest > len(data)/longestShare
+}

@@ -1,0 +1,99 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+
+	"github.com/regie-run/regie"
+)
+
+const (
+	// fusion is the constant of reciprocal rank fusion, as its authors found it: the larger, the less the first places count.
+	fusion = 60
+	// fused is how many of each list are fused at least.
+	fused = 50
+)
+
+// fuse orders what lists have in common and each alone by the sum of 1/(fusion+rank), which needs no measure that both have. Of two with the same sum
+// the one with the smaller id is first. A place with the id 0 is nobody's.
+func fuse(limit int, lists ...[]ranked) []ranked {
+	scores := map[int64]float64{}
+	for _, list := range lists {
+		for i, r := range list {
+			if r.id == 0 {
+				continue
+			}
+			scores[r.id] += 1 / float64(fusion+i+1)
+		}
+	}
+	out := make([]ranked, 0, len(scores))
+	for id, score := range scores {
+		out = append(out, ranked{id, score})
+	}
+	slices.SortFunc(out, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	return out[:min(limit, len(out))]
+}
+
+// find is the chunks that answer a query, by words and, where the question has a vector, by that too.
+func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32, answer *Answer) ([]ranked, error) {
+	if asked == nil {
+		return lexical(ctx, tx, q, q.Limit)
+	}
+	most := max(fused, 2*q.Limit)
+	byVector, why, err := x.nearest(ctx, tx, db, q, asked, most)
+	if err != nil {
+		return nil, err
+	}
+	if !why.IsZero() {
+		answer.Reason = why
+		return lexical(ctx, tx, q, q.Limit)
+	}
+	byWords, err := lexical(ctx, tx, q, most)
+	if err != nil {
+		return nil, err
+	}
+	answer.Mode = Hybrid
+	if answer.Reason, err = x.unfinished(ctx, tx); err != nil {
+		return nil, err
+	}
+	// What has no vector could not be in the other list: it counts there as it does here.
+	alone, err := x.withoutVector(ctx, tx, byWords)
+	return fuse(q.Limit, byWords, byVector, alone), err
+}
+
+// withoutVector is a list with only those chunks in their places that have no vector.
+func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) ([]ranked, error) {
+	ids := make([]int64, len(list))
+	for i := range list {
+		ids[i] = list[i].id
+	}
+	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + `) AND NOT EXISTS (
+		SELECT 1 FROM embeddings e JOIN spaces s ON s.id = e.space WHERE s.name = ? AND e.hash = c.hash AND e.vector IS NOT NULL)` //nolint:gosec // numbers alone are put in
+	rows, err := tx.QueryContext(ctx, query, x.config.Embedder.Space())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := make([]ranked, len(list))
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		out[slices.Index(ids, id)].id = id
+	}
+	return out, rows.Err()
+}
+
+// unfinished says that some chunks have no vector yet.
+func (x *Index) unfinished(ctx context.Context, tx *sql.Tx) (why regie.Sentence, err error) {
+	var missing int64
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > (SELECT upto FROM spaces WHERE name = ?)", x.config.Embedder.Space()).Scan(&missing)
+	if err == nil && missing > 0 {
+		why = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(missing, 10))
+	}
+	return why, err
+}

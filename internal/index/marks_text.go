@@ -1,0 +1,137 @@
+package index
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+const headingJoin = " > "
+
+// headings keeps the headings that a line stands under.
+type headings struct {
+	levels []int
+	titles []string
+	marks  []mark
+}
+
+func (h *headings) add(line, level int, title string) {
+	for len(h.levels) > 0 && h.levels[len(h.levels)-1] >= level {
+		h.levels, h.titles = h.levels[:len(h.levels)-1], h.titles[:len(h.titles)-1]
+	}
+	h.levels, h.titles = append(h.levels, level), append(h.titles, clipText(title, maxSymbol/2))
+	h.marks = append(h.marks, mark{line: line, symbol: strings.Join(h.titles, headingJoin), whole: level <= 2})
+}
+
+// markdownMarks finds the headings of CommonMark: with # and underlined, not in code.
+func markdownMarks(src *source) []mark {
+	var h headings
+	fence := ""
+	for n := range src.count() {
+		line := src.line(n)
+		indent := indentOf(line)
+		line = bytes.TrimSpace(line)
+		if fence != "" {
+			if indent < tabWidth && strings.HasPrefix(string(line), fence) && len(bytes.Trim(line, fence[:1])) == 0 {
+				fence = ""
+			}
+			continue
+		}
+		switch {
+		case len(line) == 0 || indent >= tabWidth:
+		case bytes.HasPrefix(line, []byte("```")), bytes.HasPrefix(line, []byte("~~~")):
+			fence = string(line[:len(line)-len(bytes.TrimLeft(line, string(line[:1])))])
+		case line[0] == '#':
+			level := len(line) - len(bytes.TrimLeft(line, "#"))
+			title := line[level:]
+			if level <= 6 && (len(title) == 0 || title[0] == ' ' || title[0] == '\t') {
+				h.add(n, level, string(bytes.TrimSpace(bytes.TrimRight(bytes.TrimSpace(title), "#"))))
+			}
+		case n > 0 && underline(line, "=-") && plainText(src, n-1):
+			level := 1
+			if line[0] == '-' {
+				level = 2
+			}
+			h.add(n-1, level, string(bytes.TrimSpace(src.line(n-1))))
+		}
+	}
+	return h.marks
+}
+
+// plainText reports whether a line can be a title that the next line underlines.
+func plainText(src *source, n int) bool {
+	line := bytes.TrimSpace(src.line(n))
+	return len(line) > 0 && strings.IndexByte("#>|-*+=`~", line[0]) < 0 && (n == 0 || src.blank(n-1))
+}
+
+// underline reports whether a line is nothing but one of some characters, twice or more.
+func underline(line []byte, of string) bool {
+	return len(line) > 1 && strings.IndexByte(of, line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
+}
+
+const restAdornments = `=-` + "`" + `:'"~^_*+#<>.`
+
+// restMarks finds the titles of reStructuredText: a text that is underlined, perhaps overlined too. The first kind of line that is met is the highest.
+func restMarks(src *source) []mark {
+	var h headings
+	kinds := map[string]int{}
+	for n := 1; n < src.count(); n++ {
+		line, title := bytes.TrimRight(src.line(n), " \t"), bytes.TrimSpace(src.line(n-1))
+		if !underline(line, restAdornments) || len(title) == 0 || underline(title, restAdornments) || utf8.RuneCount(title) > len(line) {
+			continue
+		}
+		kind, first := string(line[:1]), n-1
+		if over := n - 2; over >= 0 && bytes.Equal(bytes.TrimRight(src.line(over), " \t"), line) {
+			kind, first = kind+kind, over
+		} else if over >= 0 && !src.blank(over) {
+			continue // a table, or a text that happens to stand there
+		}
+		if kinds[kind] == 0 {
+			kinds[kind] = len(kinds) + 1
+		}
+		h.add(first, kinds[kind], string(title))
+	}
+	return h.marks
+}
+
+// headingMarks finds the headings of AsciiDoc (= and more) and Org (* and more).
+func headingMarks(src *source) []mark {
+	var h headings
+	for n := range src.count() {
+		line := src.line(n)
+		if len(line) < 3 || line[0] != '=' && line[0] != '*' {
+			continue
+		}
+		level := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
+		if level < len(line) && line[level] == ' ' {
+			h.add(n, level, string(bytes.TrimSpace(line[level:])))
+		}
+	}
+	return h.marks
+}
+
+// sectionMarks finds the sections of settings: [names] of TOML and INI, and what stands at the left edge of YAML and of make and has more below it.
+func sectionMarks(src *source) []mark {
+	var out []mark
+	for n := range src.count() {
+		line := src.line(n)
+		if len(line) == 0 {
+			continue
+		}
+		if line[0] == '[' {
+			if name := bytes.Trim(bytes.TrimSpace(line), "[]"); len(name) > 0 {
+				out = append(out, mark{line: n, symbol: clipText(string(name), maxSymbol)})
+			}
+			continue
+		}
+		name, _, found := bytes.Cut(line, []byte(":"))
+		if found && isWordByte(line[0]) && n+1 < src.count() && indentOf(src.line(n+1)) > 0 {
+			out = append(out, mark{line: n, symbol: clipText(strings.TrimSpace(string(name)), maxSymbol)})
+		}
+	}
+	return out
+}
+
+func isWordByte(b byte) bool {
+	return b == '_' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= utf8.RuneSelf
+}

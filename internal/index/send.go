@@ -1,0 +1,221 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// How an embedder that fails for the moment is asked again.
+const (
+	attempts  = 4
+	firstRest = time.Second      // then twice as long each time
+	mostRest  = 30 * time.Second // an embedder that wishes for more is left alone
+)
+
+// sent is what came of a batch.
+type sent struct {
+	vectors   [][]float32 // nil where the model cannot embed the text
+	cut       int64
+	usage     regie.Usage
+	estimated bool
+	reserved  int64 // of the day's budget
+	tried     bool  // the embedder works, so what fails is the text
+}
+
+func (s *sent) dimensions() int {
+	for _, v := range s.vectors {
+		if v != nil {
+			return len(v)
+		}
+	}
+	return 0
+}
+
+// affordable returns an error where a budget forbids what has no price.
+func affordable(e provider.Embedder, money *Money) error {
+	if money.Capped && !money.Known {
+		return &halted{regie.CodePriceUnknown, regie.Say(
+			"nobody knows what the embedding model %s costs, and a budget is set: say its price in providers.%s.prices of regie.yaml", e.Model(), e.Name())}
+	}
+	return nil
+}
+
+// isEmbedders reports whether an error is of the embedder or of its budget: then the index is as good as before.
+func isEmbedders(err error) bool {
+	var failed *provider.Error
+	var held *halted
+	return errors.As(err, &failed) || errors.As(err, &held)
+}
+
+// send embeds a batch. One of which some texts make the model fail is sent in halves, down to those texts: they have no vector, and the others do.
+func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
+	out := &sent{vectors: make([][]float32, len(texts))}
+	var err error
+	if out.reserved, err = e.reserve(ctx, texts); err != nil {
+		return nil, err
+	}
+	plain := make([]string, len(texts))
+	for i := range texts {
+		plain[i] = texts[i].text
+	}
+	if err := e.parts(ctx, plain, 0, attempts, out); err != nil {
+		return nil, errors.Join(err, e.giveBack(ctx, out, err))
+	}
+	return out, nil
+}
+
+// harmless is a text that every model can embed: where this one fails too, it is not for the texts.
+const harmless = "The quick brown fox jumps over the lazy dog."
+
+// parts embeds texts that begin at a place.
+func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, out *sent) error {
+	made, err := e.ask(ctx, texts, tries)
+	switch {
+	case err == nil:
+		copy(out.vectors[at:], made.Vectors)
+		out.cut += int64(len(made.Cut))
+		out.usage.Input += made.Usage.Input
+		out.estimated = out.estimated || made.Estimated
+		return nil
+	case !forTheText(err):
+		return err
+	case len(texts) == 1:
+		if !out.tried {
+			if _, err := e.ask(ctx, []string{harmless}, 1); err != nil {
+				return err
+			}
+			out.tried = true
+		}
+		return nil
+	}
+	half := len(texts) / 2
+	if err := e.parts(ctx, texts[:half], at, 1, out); err != nil {
+		return err
+	}
+	return e.parts(ctx, texts[half:], at+half, 1, out)
+}
+
+// forTheText reports whether an error may be for one of the texts: some make a model answer with what is no number, which its server then cannot
+// write, or refuse what it was given.
+func forTheText(err error) bool {
+	var failed *provider.Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Code {
+	case regie.CodeBadReply, regie.CodeContextTooLarge:
+		return true
+	default:
+		return !failed.Misplaced && (failed.Status == http.StatusBadRequest || failed.Status == http.StatusUnprocessableEntity || failed.Status == http.StatusInternalServerError)
+	}
+}
+
+// ask asks the embedder, so often.
+func (e *embedding) ask(ctx context.Context, texts []string, tries int) (*provider.Embedding, error) {
+	wait := firstRest
+	for try := 1; ; try++ {
+		made, err := e.embedder.Embed(ctx, provider.ForDocument, texts)
+		var failed *provider.Error
+		if err == nil || !errors.As(err, &failed) || !failed.Retryable || failed.Offline || try >= tries || failed.RetryAfter > mostRest {
+			return made, err
+		}
+		if err := e.index.rest(ctx, max(wait, failed.RetryAfter)); err != nil {
+			return nil, err
+		}
+		wait *= 2
+	}
+}
+
+// rest waits.
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// count adds a batch to what was done, and returns what it cost.
+func (e *embedding) count(made *sent) int64 {
+	for _, v := range made.vectors {
+		if v != nil {
+			e.out.Made++
+		} else {
+			e.out.Refused++
+		}
+	}
+	e.out.Cut += made.cut
+	e.out.Tokens += made.usage.Input
+	e.out.Estimated = e.out.Estimated || made.estimated
+	cost, known := e.index.config.Money.Price.Cost(made.usage)
+	if !known || !e.index.config.Money.Known {
+		e.out.Priced = false
+		return 0
+	}
+	e.out.Cost += cost
+	return cost
+}
+
+// besides is what a model is told beside each text, in tokens and more than enough.
+const besides = 64
+
+// reserve takes from the day's budget what a batch costs at most: no text has more tokens than bytes (decision 29).
+func (e *embedding) reserve(ctx context.Context, texts []pending) (int64, error) {
+	money := &e.index.config.Money
+	if money.PerDay == 0 || money.Price.Free() {
+		return 0, nil
+	}
+	tokens := int64(0)
+	for i := range texts {
+		tokens += int64(len(texts[i].text)) + besides
+	}
+	most, _, known := money.Price.Most(tokens, 0)
+	if !known {
+		return 0, &halted{regie.CodePriceUnknown, regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set", e.embedder.Model())}
+	}
+	err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var spent int64
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?", today()).Scan(&spent); err != nil {
+			return err
+		}
+		if spent+most > money.PerDay {
+			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed (%s of %s US dollars are used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
+		}
+		return spend(ctx, tx, most)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return most, nil
+}
+
+// giveBack returns to the day's budget what a batch that failed has certainly not cost; of one whose answer was lost nobody knows.
+func (e *embedding) giveBack(ctx context.Context, out *sent, err error) error {
+	var failed *provider.Error
+	if out.reserved == 0 || !errors.As(err, &failed) || !failed.Offline && failed.Status == 0 {
+		return nil
+	}
+	cost, _ := e.index.config.Money.Price.Cost(regie.Usage{Input: out.usage.Input + failed.Usage.Input})
+	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return spend(ctx, tx, cost-out.reserved) })
+}
+
+// spend adds to what embedding took today, or takes away what was reserved too much.
+func spend(ctx context.Context, tx *sql.Tx, amount int64) error {
+	if amount == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO embedding_costs (day, microusd) VALUES (?1, max(0, ?2))
+		ON CONFLICT (day) DO UPDATE SET microusd = max(0, embedding_costs.microusd + ?2)`, today(), amount)
+	return err
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }

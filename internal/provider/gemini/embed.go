@@ -1,0 +1,136 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// How much one request has: the API takes a hundred texts.
+const (
+	embedTexts = 64
+	embedBytes = 128 << 10
+)
+
+// Embedder implements provider.Embeds (ai.google.dev/api/embeddings). What is too long for a model its server cuts without a word, so it is
+// cut here before.
+func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, error) {
+	path, resource := embedPath(model)
+	return wire.NewEmbedder(wire.EmbedConfig{
+		Server: p.server, Name: p.cfg.Name, Model: model, API: Name, Dimensions: dimensions, Path: path,
+		Texts: embedTexts, Bytes: embedBytes, Longest: embedLongest(model),
+		Encode: func(purpose provider.Purpose, texts []string) []byte {
+			return appendEmbed(nil, resource, taskOf(model, purpose), dimensions, texts)
+		},
+		Decode: func(body []byte, _ int) (wire.Embedded, error) { return decodeEmbed(body) },
+	})
+}
+
+// embedLongest is how many bytes a text may have, at three of them for a token: 2,048 tokens before the second generation, 8,192 from it on.
+func embedLongest(model string) int {
+	if named(model) {
+		return 6 << 10
+	}
+	return 24 << 10
+}
+
+// named reports whether a model is told the purpose by its name in the request; from the second generation on it stands in the text.
+func named(model string) bool {
+	return !strings.HasPrefix(strings.ToLower(strings.TrimPrefix(model, "models/")), "gemini-embedding-2")
+}
+
+func taskOf(model string, purpose provider.Purpose) string {
+	switch {
+	case !named(model):
+		return ""
+	case purpose == provider.ForQuery:
+		return "RETRIEVAL_QUERY"
+	default:
+		return "RETRIEVAL_DOCUMENT"
+	}
+}
+
+func appendEmbed(b []byte, resource, task string, dimensions int, texts []string) []byte {
+	b = append(b, `{"requests":[`...)
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"model":`...), resource)
+		b = wire.AppendString(append(b, `,"content":{"parts":[{"text":`...), text)
+		b = append(b, `}]}`...)
+		if task != "" {
+			b = append(append(append(b, `,"taskType":"`...), task...), '"')
+		}
+		if dimensions > 0 {
+			b = strconv.AppendInt(append(b, `,"outputDimensionality":`...), int64(dimensions), 10)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}`...)
+}
+
+func decodeEmbed(body []byte) (out wire.Embedded, err error) {
+	var answer struct {
+		Embeddings []struct {
+			Values json.RawMessage `json:"values"`
+		} `json:"embeddings"`
+		Usage json.RawMessage `json:"usageMetadata"` // of the second generation
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return out, err
+	}
+	var usage struct {
+		Tokens int64 `json:"promptTokenCount"`
+	}
+	if wire.Claimed(answer.Usage, &usage) {
+		out.Tokens = usage.Tokens
+	}
+	for i := range answer.Embeddings {
+		vector, err := wire.Vector(answer.Embeddings[i].Values)
+		if err != nil {
+			return out, err
+		}
+		out.Vectors = append(out.Vectors, vector)
+	}
+	return out, nil
+}
+
+// ValidateEmbed is the strict validator of a request to embed, sent to the path of a model.
+func ValidateEmbed(model string, body []byte) error {
+	var r struct {
+		Requests []struct {
+			Model   string `json:"model"`
+			Content struct {
+				Parts []struct {
+					Text string `json:"text"`
+				} `json:"parts"`
+			} `json:"content"`
+			Task       string `json:"taskType"`
+			Dimensions *int   `json:"outputDimensionality"`
+		} `json:"requests"`
+	}
+	if err := wire.Strict(body, &r); err != nil {
+		return err
+	}
+	var texts []string
+	for i := range r.Requests {
+		in := &r.Requests[i]
+		switch second := strings.HasPrefix(model, "gemini-embedding-2"); {
+		case in.Model != "models/"+model:
+			return fmt.Errorf("request %d is for %q, sent to %q", i, in.Model, model)
+		case len(in.Content.Parts) != 1:
+			return fmt.Errorf("request %d has %d parts, which are embedded as one", i, len(in.Content.Parts))
+		case second == (in.Task != "") || !second && in.Task != "RETRIEVAL_QUERY" && in.Task != "RETRIEVAL_DOCUMENT":
+			return fmt.Errorf("request %d has the task %q", i, in.Task)
+		case in.Dimensions != nil && *in.Dimensions < 1:
+			return fmt.Errorf("%d dimensions", *in.Dimensions)
+		}
+		texts = append(texts, in.Content.Parts[0].Text)
+	}
+	return wire.CheckInput(texts, 100)
+}

@@ -1,0 +1,85 @@
+package ollama
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/wire"
+)
+
+// How much one request has. A server computes a batch on the machine of its owner, who may stop in the middle of it: small ones lose little.
+const (
+	embedTexts   = 32
+	embedBytes   = 64 << 10
+	embedLongest = 24 << 10
+)
+
+// Embedder implements provider.Embeds (docs.ollama.com/api/embed). What is too long for the model is refused by the server and cut here: cut
+// there, nobody would know.
+func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, error) {
+	return wire.NewEmbedder(wire.EmbedConfig{
+		Server: p.server, Name: p.cfg.Name, Model: model, API: Name, Dimensions: dimensions, Free: p.free, Path: "/api/embed",
+		Texts: embedTexts, Bytes: embedBytes, Longest: embedLongest,
+		Encode: func(_ provider.Purpose, texts []string) []byte {
+			return appendEmbed(nil, model, dimensions, p.cfg.KeepAlive, texts)
+		},
+		Decode: func(body []byte, _ int) (wire.Embedded, error) { return decodeEmbed(body) },
+	})
+}
+
+func appendEmbed(b []byte, model string, dimensions int, keepAlive string, texts []string) []byte {
+	b = wire.AppendString(append(b, `{"model":`...), model)
+	b = append(b, `,"truncate":false`...)
+	b = appendKeepAlive(b, keepAlive)
+	if dimensions > 0 {
+		b = strconv.AppendInt(append(b, `,"dimensions":`...), int64(dimensions), 10)
+	}
+	b = append(b, `,"input":`...)
+	return append(wire.AppendStrings(b, texts), '}')
+}
+
+func decodeEmbed(body []byte) (out wire.Embedded, err error) {
+	var answer struct {
+		Embeddings []json.RawMessage `json:"embeddings"`
+		Tokens     json.RawMessage   `json:"prompt_eval_count"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return out, err
+	}
+	_ = wire.Claimed(answer.Tokens, &out.Tokens)
+	for _, raw := range answer.Embeddings {
+		vector, err := wire.Vector(raw)
+		if err != nil {
+			return out, err
+		}
+		out.Vectors = append(out.Vectors, vector)
+	}
+	return out, nil
+}
+
+// ValidateEmbed is the strict validator of a request to embed.
+func ValidateEmbed(body []byte) error {
+	var r struct {
+		Model      string         `json:"model"`
+		Truncate   *bool          `json:"truncate"`
+		KeepAlive  jsontext.Value `json:"keep_alive"`
+		Dimensions *int           `json:"dimensions"`
+		Input      []string       `json:"input"`
+	}
+	if err := wire.Strict(body, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Model == "":
+		return fmt.Errorf("no model")
+	case r.Truncate == nil || *r.Truncate:
+		return fmt.Errorf("the server may cut a text without a word")
+	case r.Dimensions != nil && *r.Dimensions < 1:
+		return fmt.Errorf("%d dimensions", *r.Dimensions)
+	}
+	return wire.CheckInput(r.Input, embedTexts)
+}
