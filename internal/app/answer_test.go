@@ -73,7 +73,7 @@ func TestPromptOfAnAgent(t *testing.T) {
 			marked = append(marked, part.Kind+" "+part.Chunk+part.Sender)
 		}
 	}
-	if want := []string{"role", "work", "trust", "unknown", "errors", "approvals", "files", "shell", "batches", "plan", "style", "limits", "instructions"}; !slices.Equal(chunks, want) {
+	if want := []string{"role", "work", "trust", "unknown", "errors", "approvals", "files", "search", "steps", "shell", "batches", "plan", "style", "limits", "instructions"}; !slices.Equal(chunks, want) {
 		t.Errorf("chunks %v", chunks)
 	}
 	if want := []string{"level1 instructions", "message AI"}; !slices.Equal(marked, want) {

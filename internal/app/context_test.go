@@ -335,7 +335,7 @@ func TestNoSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newReader(t, reads(14), summarise)
-			b := library(t, m, config.Budget{ContextTokens: 6600})
+			b := library(t, m, config.Budget{ContextTokens: 7200})
 			notes(t, b.root, 14, 4000)
 			conn := b.observed()
 			defer conn.Close()

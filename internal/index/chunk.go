@@ -80,8 +80,9 @@ var markers = func() map[string]marker {
 		{restMarks, "rst rest"},
 		{headingMarks, "adoc asciidoc org"},
 		{braceMarks, "c h cc cpp cxx hpp hh hxx m mm cs java kt kts scala groovy gradle js jsx mjs cjs ts tsx mts cts vue svelte rs swift php dart zig proto v sv d " +
-			"css scss less glsl wgsl hcl tf sol thrift graphql gql pl pm r jl awk s asm nix"},
+			"css scss less glsl wgsl hcl tf sol thrift graphql gql pl pm r jl awk nix"},
 		{indentMarks, "py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql"},
+		{assemblyMarks, "s asm"},
 		{sectionMarks, "toml ini cfg conf service desktop editorconfig properties yaml yml"},
 	} {
 		for end := range strings.FieldsSeq(kind.ends) {

@@ -59,6 +59,10 @@ func TestMarks(t *testing.T) {
 			"package x.y;\n\n/** A one. */\n@Deprecated\npublic final class A {\n    public A() {\n    }\n\n    @Override\n    public List<String> names(int n) throws E {\n        for (int i = 0; i < n; i++) {\n        }\n    }\n}\n",
 			[]string{"1 x.y", "3 A", "6 A.A", "9 A.names"},
 		},
+		"a.s": {
+			"#include \"textflag.h\"\n\n// func add(a int) int\nTEXT ·add<ABIInternal>(SB), NOSPLIT, $0-8\n\tRET\n\nloop:\n\tJMP loop\n.L1:\n\tRET\n",
+			[]string{"3 add", "7 loop"},
+		},
 		"a.sh":  {"set -e\n\nbuild() {\n  go build\n}\n\nfunction test {\n  go test\n}\n", []string{"3 build", "7 test"}},
 		"a.rb":  {"module M\n  class C < D\n    def run!(a)\n    end\n  end\nend\n", []string{"1 M", "2 M.C", "3 M.C.run!"}},
 		"a.sql": {"-- One.\nCREATE TABLE IF NOT EXISTS files (\n\tid INTEGER\n);\n\ncreate unique index x on files (id);\ncreate view v as select 1;\n", []string{"1 files", "7 v"}},

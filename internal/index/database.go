@@ -267,9 +267,8 @@ func (k keepsLog) Connect(ctx context.Context) (driver.Conn, error) {
 // explain gives an error its code and a sentence (spec 12.5).
 func explain(err error, path string) error {
 	var coded *regie.Error
-	var driver *sqlite.Error
 	code := 0
-	if errors.As(err, &driver) {
+	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
 		code = driver.Code() & 0xff
 	}
 	switch {

@@ -23,10 +23,14 @@ import (
 // TestLost takes the file away or spoils it, under an open index and between two: it is made again, and nobody has to do anything.
 func TestLost(t *testing.T) {
 	overwrite := func(text string) func(*testing.T, string) {
-		return func(t *testing.T, file string) { put(t, filepath.Dir(file), filepath.Base(file), text) }
+		return func(t *testing.T, file string) {
+			t.Helper()
+			put(t, filepath.Dir(file), filepath.Base(file), text)
+		}
 	}
 	gone := func(ends ...string) func(*testing.T, string) {
 		return func(t *testing.T, file string) {
+			t.Helper()
 			for _, end := range ends {
 				if err := os.RemoveAll(file + end); err != nil {
 					t.Fatal(err)
@@ -35,14 +39,21 @@ func TestLost(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(*testing.T, string){
-		"deleted":           gone("", "-wal", "-shm"),
-		"deleted alone":     gone(""),
-		"log deleted":       gone("-wal"),
-		"all deleted":       func(t *testing.T, file string) { gone("")(t, filepath.Dir(file)) },
-		"empty":             overwrite(""),
-		"another file":      overwrite("this was never a database, and it is long enough to be looked at: " + strings.Repeat("x", 8192)),
-		"cut in the middle": func(t *testing.T, file string) { cutFile(t, file, 2) },
+		"deleted":       gone("", "-wal", "-shm"),
+		"deleted alone": gone(""),
+		"log deleted":   gone("-wal"),
+		"all deleted": func(t *testing.T, file string) {
+			t.Helper()
+			gone("")(t, filepath.Dir(file))
+		},
+		"empty":        overwrite(""),
+		"another file": overwrite("this was never a database, and it is long enough to be looked at: " + strings.Repeat("x", 8192)),
+		"cut in the middle": func(t *testing.T, file string) {
+			t.Helper()
+			cutFile(t, file, 2)
+		},
 		"page of garbage": func(t *testing.T, file string) {
+			t.Helper()
 			f, err := os.OpenFile(file, os.O_RDWR, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -54,9 +65,16 @@ func TestLost(t *testing.T) {
 				}
 			}
 		},
-		"another version": func(t *testing.T, file string) { change(t, file, "PRAGMA user_version = 999") },
-		"a table dropped": func(t *testing.T, file string) { change(t, file, "DROP TABLE terms") },
+		"another version": func(t *testing.T, file string) {
+			t.Helper()
+			change(t, file, "PRAGMA user_version = 999")
+		},
+		"a table dropped": func(t *testing.T, file string) {
+			t.Helper()
+			change(t, file, "DROP TABLE terms")
+		},
 		"another database": func(t *testing.T, file string) {
+			t.Helper()
 			gone("", "-wal", "-shm")(t, file)
 			change(t, file, "CREATE TABLE a (b)")
 		},
@@ -118,7 +136,7 @@ func change(t *testing.T, file, statement string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(statement); err != nil {
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,14 +150,14 @@ func check(t *testing.T, file string) {
 	}
 	defer db.Close()
 	var verdict string
-	if err := db.QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
 		t.Errorf("integrity: %s %v", verdict, err)
 	}
-	if _, err := db.Exec("INSERT INTO terms (terms) VALUES ('integrity-check')"); err != nil {
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO terms (terms) VALUES ('integrity-check')"); err != nil {
 		t.Errorf("terms: %v", err)
 	}
 	var lost int
-	if err := db.QueryRow(`SELECT (SELECT count(*) FROM chunks WHERE file NOT IN (SELECT id FROM files)) +
+	if err := db.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM chunks WHERE file NOT IN (SELECT id FROM files)) +
 		(SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM terms_docsize)) + (SELECT count(*) FROM terms_docsize WHERE id NOT IN (SELECT id FROM chunks))`).
 		Scan(&lost); err != nil || lost != 0 {
 		t.Errorf("%d chunks without a file or terms: %v", lost, err)
@@ -157,6 +175,35 @@ func TestRacy(t *testing.T) {
 		if found, err := x.Search(context.Background(), Query{Text: word}); err != nil || len(found.Hits) != 1 || found.Hits[0].Text != word {
 			t.Fatalf("%s: found %+v, %v", word, found, err)
 		}
+	}
+}
+
+// TestUnreadable has a file that was indexed fail to open: what it held is no longer found, and it is read as soon as that is possible.
+func TestUnreadable(t *testing.T) {
+	root, _, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
+	x := open(t, root, file)
+	refresh(t, x)
+	had, err := x.db.files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWriter(t.Context(), x.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make(chan outcome, 1)
+	results <- outcome{job: job{known: had["a.txt"]}, skipped: SkipUnreadable}
+	close(results)
+	var out Summary
+	u := &update{index: x}
+	if err := errors.Join(u.write(t.Context(), w, results, &out), w.close()); err != nil || out.Removed != 1 || u.unread != 1 {
+		t.Errorf("%+v, %d unread, %v", out, u.unread, err)
+	}
+	if found := paths(t, x, "apple"); len(found) != 0 {
+		t.Errorf("found %q", found)
+	}
+	if s := refresh(t, x); s.Files != 2 || s.Changed != 1 {
+		t.Errorf("it is not read again: %+v", s)
 	}
 }
 
@@ -240,7 +287,7 @@ func TestHelperProcess(t *testing.T) {
 
 func helper(t *testing.T, dir, file, how string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperProcess$")
 	cmd.Env = append(os.Environ(), "INDEX_HELPER="+dir+"\n"+file+"\n"+how)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

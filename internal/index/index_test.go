@@ -10,56 +10,56 @@ import (
 )
 
 // place is a workspace with some files, and where its index lies.
-func place(t testing.TB, files map[string]string) (root *workspace.Root, dir, file string) {
-	t.Helper()
-	dir = t.TempDir()
+func place(tb testing.TB, files map[string]string) (root *workspace.Root, dir, file string) {
+	tb.Helper()
+	dir = tb.TempDir()
 	for name, text := range files {
-		put(t, dir, name, text)
+		put(tb, dir, name, text)
 	}
 	root, err := workspace.Open(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = root.Close() })
-	return root, dir, filepath.Join(t.TempDir(), "index", "index.db")
+	tb.Cleanup(func() { _ = root.Close() })
+	return root, dir, filepath.Join(tb.TempDir(), "index", "index.db")
 }
 
-func put(t testing.TB, dir, name, text string) {
-	t.Helper()
+func put(tb testing.TB, dir, name, text string) {
+	tb.Helper()
 	at := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func open(t testing.TB, root *workspace.Root, file string) *Index {
-	t.Helper()
+func open(tb testing.TB, root *workspace.Root, file string) *Index {
+	tb.Helper()
 	x, err := Open(context.Background(), root, Config{Path: file})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = x.Close() })
+	tb.Cleanup(func() { _ = x.Close() })
 	return x
 }
 
-func refresh(t testing.TB, x *Index) Summary {
-	t.Helper()
+func refresh(tb testing.TB, x *Index) Summary {
+	tb.Helper()
 	s, err := x.Update(context.Background(), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
 // paths are the files that a search finds, the best first.
-func paths(t testing.TB, x *Index, text string) []string {
-	t.Helper()
+func paths(tb testing.TB, x *Index, text string) []string {
+	tb.Helper()
 	a, err := x.Search(context.Background(), Query{Text: text})
 	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+		tb.Fatalf("%q: %v", text, err)
 	}
 	var out []string
 	for _, h := range a.Hits {
@@ -95,7 +95,7 @@ func TestUpdate(t *testing.T) {
 	}
 
 	put(t, dir, "cache.go", "package a\n\n// Forget is another one.\nfunc Forget() {}\n")
-	if err := os.Rename(filepath.Join(dir, "docs/guide.md"), filepath.Join(dir, "manual.md")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "docs", "guide.md"), filepath.Join(dir, "manual.md")); err != nil {
 		t.Fatal(err)
 	}
 	if s = refresh(t, x); s.Changed != 2 || s.Removed != 1 || s.Files != 3 {

@@ -119,11 +119,11 @@ func declared(line []byte, depth int) (name string, holds bool) {
 	if depth > 0 {
 		reads = method
 	}
-	if m := reads.FindSubmatch(line); m != nil && !notNames[string(m[1])] && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(";")) &&
-		!notNames[string(bytes.TrimSpace(line))] && bytes.IndexByte(line[:bytes.IndexByte(line, '(')], '=') < 0 {
-		return string(m[1]), false
+	m := reads.FindSubmatch(line)
+	if len(m) == 0 || notNames[string(m[1])] || bytes.HasSuffix(bytes.TrimSpace(line), []byte(";")) || bytes.IndexByte(line[:bytes.IndexByte(line, '(')], '=') >= 0 {
+		return "", false
 	}
-	return "", false
+	return string(m[1]), false
 }
 
 // over is the line at which the comments and attributes begin that stand right over a declaration.
@@ -161,9 +161,10 @@ func (b *bracket) line(line []byte) {
 				i++
 			}
 		case b.quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == b.quote {
+			case b.quote:
 				b.quote = 0
 			}
 		case c == '/' && i+1 < len(line) && line[i+1] == '*':
@@ -186,6 +187,28 @@ func (b *bracket) line(line []byte) {
 	if b.quote == '"' { // only ` goes on
 		b.quote = 0
 	}
+}
+
+var assemblyLabel = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_.$·]*:`)
+
+// assemblyMarks finds the functions and labels of an assembler, Go's or another.
+func assemblyMarks(src *source) []mark {
+	var out []mark
+	for n := range src.count() {
+		line := src.line(n)
+		var name []byte
+		if text, ok := bytes.CutPrefix(line, []byte("TEXT ")); ok {
+			name, _, _ = bytes.Cut(text, []byte("("))
+			name, _, _ = bytes.Cut(name, []byte("<"))
+			name = bytes.TrimLeft(bytes.TrimSpace(name), "·")
+		} else if label := assemblyLabel.Find(line); label != nil {
+			name = label[:len(label)-1]
+		}
+		if len(name) > 0 {
+			out = append(out, mark{line: over(src, n), symbol: clipText(string(name), maxSymbol)})
+		}
+	}
+	return out
 }
 
 // shellFunction finds a function of a shell.
@@ -234,7 +257,7 @@ func tripled(line []byte, open string) string {
 			if end < 0 {
 				return open
 			}
-			line, open = line[end+len(open):], ""
+			line = line[end+len(open):]
 		}
 		double, single := bytes.Index(line, []byte(`"""`)), bytes.Index(line, []byte(`'''`))
 		switch {

@@ -11,7 +11,7 @@ import (
 func goMarks(src *source) []mark {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(src.text))
-	g := goReader{comment: -1}
+	g := goReader{comment: -1, line: func(pos token.Pos) int { return file.Line(pos) - 1 }}
 	g.scan.Init(file, src.text, func(token.Position, string) {}, scanner.ScanComments)
 	for {
 		pos, tok, lit := g.scan.Scan()
@@ -19,7 +19,7 @@ func goMarks(src *source) []mark {
 			g.flush()
 			return g.marks
 		}
-		g.token(file.Line(pos)-1, tok, lit)
+		g.token(pos, tok, lit)
 	}
 }
 
@@ -28,13 +28,15 @@ const maxNames = 6 // of a group of constants that stand for it
 // goReader is what is known at a token.
 type goReader struct {
 	scan    scanner.Scanner
+	line    func(token.Pos) int // from 0; asked only where it matters, because each answer is a search
 	marks   []mark
 	depth   int // of brackets of all kinds
 	comment int // the line at which the comments begin that stand right over this one; -1: none do
 	next    int // the line that a comment has to stand over
 
 	kind     token.Token // of the declaration at hand; ILLEGAL: none
-	line     int
+	at       int         // its line
+	first    int         // the line of its first comment, or its own
 	names    []string
 	receiver string
 	inGroup  bool // between the brackets of a group of constants, variables, types
@@ -42,12 +44,13 @@ type goReader struct {
 	named    bool // a function has its name
 }
 
-func (g *goReader) token(line int, tok token.Token, lit string) {
+func (g *goReader) token(pos token.Pos, tok token.Token, lit string) {
 	switch {
 	case tok == token.COMMENT:
 		if g.depth > 0 {
 			return
 		}
+		line := g.line(pos)
 		if g.comment < 0 || line > g.next {
 			g.comment = line
 		}
@@ -59,7 +62,8 @@ func (g *goReader) token(line int, tok token.Token, lit string) {
 		}
 		return
 	case g.depth == 0 && (tok == token.FUNC || tok == token.TYPE || tok == token.CONST || tok == token.VAR || tok == token.PACKAGE || tok == token.IMPORT):
-		if tok == token.FUNC && g.kind != token.ILLEGAL && g.line == line { // the type of a variable
+		line := g.line(pos)
+		if tok == token.FUNC && g.kind != token.ILLEGAL && g.at == line { // the type of a variable
 			return
 		}
 		g.begin(line, tok)
@@ -71,9 +75,9 @@ func (g *goReader) token(line int, tok token.Token, lit string) {
 // begin starts a declaration.
 func (g *goReader) begin(line int, tok token.Token) {
 	g.flush()
-	g.kind, g.line, g.names, g.receiver, g.inGroup, g.expects, g.named = tok, line, nil, "", false, true, false
+	g.kind, g.at, g.first, g.names, g.receiver, g.inGroup, g.expects, g.named = tok, line, line, nil, "", false, true, false
 	if g.comment >= 0 && g.next == line {
-		g.line = g.comment
+		g.first = g.comment
 	}
 	g.comment = -1
 }
@@ -108,7 +112,7 @@ func (g *goReader) inside(tok token.Token, lit string) {
 
 // flush makes a mark of the declaration at hand.
 func (g *goReader) flush() {
-	m := mark{line: g.line}
+	m := mark{line: g.first}
 	names := g.names[:min(len(g.names), maxNames)]
 	switch g.kind {
 	case token.ILLEGAL:

@@ -63,7 +63,9 @@ func rank(found []candidate, terms []string) []ranked {
 }
 
 // dataEnds are the ends of the names of files that are made by programs or hold nothing but data.
-var dataEnds = map[string]bool{".json": true, ".jsonl": true, ".sum": true, ".lock": true, ".csv": true, ".tsv": true, ".svg": true, ".xml": true, ".snap": true, ".golden": true, ".map": true}
+var dataEnds = map[string]bool{
+	".json": true, ".jsonl": true, ".sum": true, ".lock": true, ".csv": true, ".tsv": true, ".svg": true, ".xml": true, ".snap": true, ".golden": true, ".map": true,
+}
 
 // share is what a file counts by what it is.
 func share(name string, terms []string) float64 {
@@ -81,7 +83,8 @@ func share(name string, terms []string) float64 {
 // isTest reports whether a file belongs to tests, by its path and its name in small letters.
 func isTest(name, base string) bool {
 	stem, _, _ := strings.Cut(base, ".")
-	if strings.HasSuffix(stem, "_test") || strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_spec") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") {
+	if strings.HasSuffix(stem, "_test") || strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_spec") || strings.Contains(base, ".test.") ||
+		strings.Contains(base, ".spec.") {
 		return true
 	}
 	for dir := range strings.SplitSeq(path.Dir(name), "/") {

@@ -8,7 +8,7 @@ func remote(dir string) bool {
 	if unix.Statfs(dir, &stat) != nil {
 		return false
 	}
-	switch uint32(stat.Type) { //nolint:gosec // the width is the system's, the number is not
+	switch uint32(stat.Type) {
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, 0xff534d42, 0xfe534d42, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
 		unix.CODA_SUPER_MAGIC, 0x786f4256: // cifs, smb2, VirtualBox
 		return true

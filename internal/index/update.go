@@ -24,9 +24,9 @@ const (
 	readAhead  = 16 // files that wait to be written, with their text, beside one that each worker has
 
 	// What one commit takes at most: so much is lost by a kill, and read again.
-	commitBytes = 16 << 20
-	commitFiles = 4000
-	commitAfter = 2 * time.Second
+	commitBytes = 32 << 20
+	commitFiles = 5000
+	commitAfter = 5 * time.Second
 
 	progressEvery = 50 * time.Millisecond
 
@@ -137,6 +137,7 @@ type update struct {
 	walking atomic.Bool
 	counter sync.WaitGroup
 	done    int64
+	unread  int64 // files that could not be read
 	bytes   int64
 	shown   time.Time
 	broken  atomic.Pointer[string] // what a goroutine panicked with
@@ -181,7 +182,8 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 	}
 	u.tell(true)
 	out.Read, out.Bytes = u.done, u.bytes
-	return out, u.summary(ctx, db, &out)
+	err = u.summary(ctx, db, &out)
+	return out, err
 }
 
 // start has the workspace walked and its files read. The caller reads the results to their end and then waits.
@@ -275,8 +277,13 @@ func (u *update) write(ctx context.Context, w *writer, results <-chan outcome, o
 		if ctx.Err() != nil {
 			break
 		}
-		if o.skipped == SkipUnreadable && o.known == nil {
-			u.walked.Unreadable++ // it may be there the next time
+		if o.skipped == SkipUnreadable { // it is tried again the next time
+			if u.unread++; o.known != nil {
+				out.Removed++
+				if err := w.remove(o.known.id); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if err := w.put(&o); err != nil {
@@ -335,7 +342,7 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable, SkipName: u.names} {
+	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names} {
 		out.Skipped[why] += n
 	}
 	if u.walked.TooMany {

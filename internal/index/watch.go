@@ -17,8 +17,8 @@ import (
 )
 
 // markPatience is how long Refresh waits for the watch to have told all that happened before. It takes a fraction of a millisecond where the system does
-// what it says; else the workspace is looked through.
-const markPatience = 200 * time.Millisecond
+// what it says; else the workspace is looked through. A variable for the tests.
+var markPatience = 200 * time.Millisecond
 
 // watch tells whether anything has happened in the workspace's directories since the last update. What it was is not asked: an update that finds
 // nothing new takes some microseconds a file.

@@ -7,10 +7,19 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 )
+
+// patient has the watch wait as long as a machine that is busy may take to tell something.
+func patient(t *testing.T) {
+	t.Helper()
+	before := markPatience
+	markPatience = time.Minute
+	t.Cleanup(func() { markPatience = before })
+}
 
 // fresh refreshes and reports whether there was nothing to do.
 func fresh(t *testing.T, x *Index) bool {
@@ -24,6 +33,7 @@ func fresh(t *testing.T, x *Index) bool {
 
 // TestWatch changes files in many ways right before a refresh, which must notice each.
 func TestWatch(t *testing.T) {
+	patient(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	root, dir, file := place(t, map[string]string{"a.txt": "apple\n", "sub/b.txt": "banana\n", ".git/info/exclude": "# nothing\n"})
 	x := open(t, root, file)
@@ -89,6 +99,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchLimits has the system refuse, or lose what it has to tell.
 func TestWatchLimits(t *testing.T) {
+	patient(t)
 	root, dir, file := place(t, map[string]string{"a.txt": "apple\n"})
 	x := open(t, root, file)
 	x.Watch(context.Background())

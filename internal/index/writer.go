@@ -64,7 +64,7 @@ func newWriter(ctx context.Context, db *database) (*writer, error) {
 		{&w.putChunk, "INSERT INTO chunks (file, first, last, symbol, text, hash) VALUES (?, ?, ?, ?, ?, ?)"},
 		{&w.putTerms, "INSERT INTO terms (rowid, path, symbol, body) VALUES (?, ?, ?, ?)"},
 	} {
-		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil {
+		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil { //nolint:sqlclosecheck // close does
 			return nil, errors.Join(err, w.close())
 		}
 	}
