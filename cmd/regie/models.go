@@ -140,9 +140,12 @@ func (c *command) modelLine(m *app.ModelInfo) string {
 	if m.MaxOutput > 0 {
 		can = append(can, c.text.T("output %d", m.MaxOutput))
 	}
-	if m.Tools {
+	switch {
+	case m.Tools:
 		can = append(can, c.text.T("tools"))
-	} else {
+	case m.Embeds:
+		can = append(can, c.text.T("embeds texts"))
+	default:
 		can = append(can, c.text.T("no tools"))
 	}
 	if m.Thinking {

@@ -141,6 +141,7 @@ type ModelInfo struct {
 	Name          string `json:"name"`
 	Tools         bool   `json:"tools"`
 	Thinking      bool   `json:"thinking"`
+	Embeds        bool   `json:"embeds,omitempty"`
 	ContextTokens int    `json:"context_tokens,omitempty"` // 0 = unknown
 	MaxOutput     int    `json:"max_output,omitempty"`     // tokens; 0 = unknown
 	Chosen        bool   `json:"chosen,omitempty"`
@@ -234,7 +235,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 	for i := range models {
 		m := &models[i]
 		info.Models = append(info.Models, ModelInfo{
-			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
+			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
 			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, m.Free),
 		})
 	}

@@ -29,7 +29,7 @@ embedder: {EMBEDDER}
 		"provider: claude, model: m":                 {refused: "has no embeddings"},
 		"provider: demo, model: m":                   {refused: "has no embeddings"},
 		"provider: gemini, model: m":                 {refused: "which is not configured: use claude, lab, ollama, openai"},
-		"provider: lab, modle: m":                    {refused: "did you mean model?"},
+		"provider: lab, modl: m":                     {refused: "did you mean model?"},
 	} {
 		c, err := load(t, strings.Replace(file, "EMBEDDER", embedder, 1), env)
 		if want.refused != "" {

@@ -20,7 +20,7 @@ import (
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -134,7 +134,7 @@ func damaged(err error) bool {
 
 // whole fails where a table is not there.
 func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, embedding_costs LIMIT 0")
+	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, signs, embedding_costs LIMIT 0")
 	return err
 }
 

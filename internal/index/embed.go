@@ -47,13 +47,14 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	if x.config.Embedder == nil {
 		return 0, nil
 	}
-	return n, x.using(ctx, false, func(db *database) error {
+	err = x.using(ctx, false, func(db *database) error {
 		space, err := db.space(ctx, x.config.Embedder.Space())
 		if err == nil {
 			n, err = db.missing(ctx, space)
 		}
 		return err
 	})
+	return n, err
 }
 
 // Free reports whether embedding costs nothing.
@@ -109,7 +110,8 @@ func (d *database) space(ctx context.Context, name string) (s space, err error) 
 
 // missing is how many chunks are newer than the last that was embedded.
 func (d *database) missing(ctx context.Context, s space) (n int64, err error) {
-	return n, d.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", s.upto).Scan(&n)
+	err = d.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", s.upto).Scan(&n)
+	return n, err
 }
 
 // pending is a text that is to be embedded.
@@ -238,7 +240,8 @@ func (d *database) stretch(ctx context.Context, name string) (r round, err error
 	if err := rows.Err(); err != nil {
 		return r, err
 	}
-	return r, tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", r.upto).Scan(&r.left)
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", r.upto).Scan(&r.left)
+	return r, err
 }
 
 // batch is how many of the texts go into one request.
@@ -265,22 +268,30 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 		if r.space, err = inSpace(ctx, tx, e.embedder.Space(), dimensions); err != nil {
 			return err
 		}
-		put, err := tx.PrepareContext(ctx, "INSERT INTO embeddings (space, hash, signs, vector) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING")
-		if err != nil {
-			return err
-		}
-		defer put.Close()
 		for i, p := range texts {
-			var signs, encoded []byte
-			if v := made.vectors[i]; v != nil {
-				signs, encoded = vector.Signs(v), vector.Encode(v)
-			}
-			if _, err := put.ExecContext(ctx, r.space.id, p.hash, signs, encoded); err != nil {
+			if err := putVector(ctx, tx, r.space.id, p.hash, made.vectors[i]); err != nil {
 				return err
 			}
 		}
 		return spend(ctx, tx, cost-made.reserved)
 	})
+}
+
+// putVector stores the vector of a text, or that it has none: nil.
+func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []float32) error {
+	var encoded []byte
+	if v != nil {
+		encoded = vector.Encode(v)
+	}
+	var id int64
+	err := tx.QueryRowContext(ctx, "INSERT INTO embeddings (space, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id", space, hash, encoded).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) { // it is there already
+		return nil
+	}
+	if err == nil && v != nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space, vector.Signs(v))
+	}
+	return err
 }
 
 // reach notes that a stretch is done.
@@ -296,9 +307,10 @@ func (e *embedding) reach(ctx context.Context, r *round) error {
 
 // inSpace finds or makes a space.
 func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s space, err error) {
-	return s, tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto) VALUES (?1, ?2, 0)
+	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto) VALUES (?1, ?2, 0)
 		ON CONFLICT (name) DO UPDATE SET dimensions = CASE WHEN dimensions = 0 THEN ?2 ELSE dimensions END RETURNING id, dimensions, upto`, name, dimensions).
 		Scan(&s.id, &s.dimensions, &s.upto)
+	return s, err
 }
 
 // write makes one short transaction under the writers' lock. What it is given has been paid for, so nothing but a failure keeps it from being stored.
@@ -345,6 +357,7 @@ func (e *embedding) tidy(ctx context.Context, s space) error {
 				return err
 			}
 		}
-		return nil
+		_, err := tx.ExecContext(ctx, "DELETE FROM signs WHERE id NOT IN (SELECT id FROM embeddings)")
+		return err
 	})
 }

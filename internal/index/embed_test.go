@@ -31,43 +31,43 @@ func synonyms(text string) []float32 {
 	return providertest.Meaning(strings.NewReplacer("feline", "cat", "canine", "dog").Replace(text))
 }
 
-func embedder(t testing.TB, address string) provider.Embedder {
-	t.Helper()
+func embedder(tb testing.TB, address string) provider.Embedder {
+	tb.Helper()
 	e, err := format().Open(address, 5*time.Second)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }
 
 // openWith opens an index with an embedder; it rests for nobody.
-func openWith(t testing.TB, root *workspace.Root, file, address string, money Money) *Index {
-	t.Helper()
-	x, err := Open(context.Background(), root, Config{Path: file, Embedder: embedder(t, address), Money: money})
+func openWith(tb testing.TB, root *workspace.Root, file, address string, money Money) *Index {
+	tb.Helper()
+	x, err := Open(context.Background(), root, Config{Path: file, Embedder: embedder(tb, address), Money: money})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	x.rest = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-	t.Cleanup(func() { _ = x.Close() })
+	tb.Cleanup(func() { _ = x.Close() })
 	return x
 }
 
 // embed brings files and vectors up to date.
-func embed(t testing.TB, x *Index) Embedded {
-	t.Helper()
-	refresh(t, x)
+func embed(tb testing.TB, x *Index) Embedded {
+	tb.Helper()
+	refresh(tb, x)
 	e, err := x.Embed(context.Background(), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }
 
-func find(t testing.TB, x *Index, q Query) Answer {
-	t.Helper()
+func find(tb testing.TB, x *Index, q Query) Answer {
+	tb.Helper()
 	a, err := x.Search(context.Background(), q)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return a
 }
@@ -120,7 +120,7 @@ func TestHybrid(t *testing.T) {
 	}
 
 	// Moved, copied and back again: the text is the same. Of what changed only the new text is sent.
-	if err := os.Rename(filepath.Join(dir, "cat.md"), filepath.Join(dir, "lib/animal.md")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "cat.md"), filepath.Join(dir, "lib", "animal.md")); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, "copy.md", animals["dog.md"])
@@ -228,7 +228,7 @@ func TestAnotherEmbedder(t *testing.T) {
 		t.Errorf("after: %+v", a)
 	}
 	var spaces, rows int
-	if err := x.db.read.QueryRow("SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 1 || rows != 3 {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 1 || rows != 3 {
 		t.Errorf("%d spaces with %d vectors, %v", spaces, rows, err)
 	}
 }
@@ -271,7 +271,7 @@ func TestKilledWhileEmbedding(t *testing.T) {
 		return !spared
 	}
 	for _, when := range []int{0, 2, 3} {
-		child := exec.Command(os.Args[0], "-test.run", "^TestKilledWhileEmbedding$")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKilledWhileEmbedding$")
 		child.Env = append(os.Environ(), "REGIE_TEST_EMBED="+s.URL, "REGIE_TEST_ROOT="+dir, "REGIE_TEST_INDEX="+file)
 		mu.Lock()
 		until = len(s.Requests()) + when
@@ -305,7 +305,7 @@ func TestKilledWhileEmbedding(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	var spent int64
-	if err := x.db.read.QueryRow("SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent <= x.config.Money.Price.Input*7*files/1e6 {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent <= x.config.Money.Price.Input*7*files/1e6 {
 		t.Errorf("%d are counted, %v: what was under way when it was killed is not among them", spent, err)
 	}
 }
@@ -374,7 +374,7 @@ func TestMoney(t *testing.T) {
 		t.Errorf("embedded %+v", e)
 	}
 	var spent int64
-	if err := x.db.read.QueryRow("SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
 		t.Errorf("%d are counted, want %d, %v", spent, e.Cost, err)
 	}
 	if a := find(t, x, Query{Text: "word1 thing"}); a.Mode != Hybrid || a.Reason.IsZero() {
@@ -388,7 +388,7 @@ func TestMoney(t *testing.T) {
 	money.PerDay *= 100
 	x = openWith(t, root, file, s.URL, money)
 	embed(t, x)
-	if err := x.db.read.QueryRow("SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
 		t.Errorf("%d are counted after a refusal, want %d, %v", spent, e.Cost, err)
 	}
 }
@@ -399,7 +399,7 @@ func TestFailingTexts(t *testing.T) {
 	poisoned := func(texts []string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "word13 ") })
 	}
-	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, vectors [][]float32) bool {
+	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, _ [][]float32) bool {
 		if poisoned(s.Requests()[request]) {
 			format().Refuse(w, providertest.Scene{Status: http.StatusInternalServerError, Message: "failed to encode response: json: unsupported value: NaN"})
 			return true

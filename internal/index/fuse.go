@@ -70,8 +70,9 @@ func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) ([
 	for i := range list {
 		ids[i] = list[i].id
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT c.id FROM chunks c WHERE c.id IN (`+join(ids)+`) AND NOT EXISTS (
-		SELECT 1 FROM embeddings e JOIN spaces s ON s.id = e.space WHERE s.name = ? AND e.hash = c.hash AND e.signs IS NOT NULL)`, x.config.Embedder.Space())
+	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + `) AND NOT EXISTS (
+		SELECT 1 FROM embeddings e JOIN spaces s ON s.id = e.space WHERE s.name = ? AND e.hash = c.hash AND e.vector IS NOT NULL)` //nolint:gosec // numbers alone are put in
+	rows, err := tx.QueryContext(ctx, query, x.config.Embedder.Space())
 	if err != nil {
 		return nil, err
 	}

@@ -55,9 +55,15 @@ CREATE TABLE embeddings (
 	id     INTEGER PRIMARY KEY AUTOINCREMENT,
 	space  INTEGER NOT NULL REFERENCES spaces (id),
 	hash   BLOB    NOT NULL, -- SHA-256 of the text
-	signs  BLOB,             -- of the vector, a bit each; before it, so that it is read without it
 	vector BLOB,             -- little-endian 32-bit numbers, of length 1; NULL where the model cannot embed the text
 	UNIQUE (space, hash)
+) STRICT;
+
+-- The signs of each vector, a bit each, apart from it: they are all read into memory, which beside the vectors would read those too.
+CREATE TABLE signs (
+	id    INTEGER PRIMARY KEY REFERENCES embeddings (id),
+	space INTEGER NOT NULL,
+	signs BLOB    NOT NULL
 ) STRICT;
 
 -- What embedding took on a day (UTC): under a cap it is reserved before a batch is sent, so that a kill cannot make it forgotten.

@@ -102,7 +102,7 @@ func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name strin
 	if v.of != db || v.space != now || v.set == nil {
 		v.of, v.space, v.last, v.set = db, now, 0, vector.New(int(now.dimensions))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM embeddings WHERE id > ? AND space = ? AND signs IS NOT NULL ORDER BY id", v.last, now.id)
+	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM signs WHERE id > ? AND space = ? ORDER BY id", v.last, now.id)
 	if err != nil {
 		return 0, err
 	}
@@ -192,7 +192,7 @@ func within(ctx context.Context, tx *sql.Tx, under, space string) (func(id int64
 
 // fetch reads vectors.
 func fetch(ctx context.Context, tx *sql.Tx, ids []int64, each func(int64, []byte)) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, vector FROM embeddings WHERE id IN ("+join(ids)+")")
+	rows, err := tx.QueryContext(ctx, "SELECT id, vector FROM embeddings WHERE id IN ("+join(ids)+")") //nolint:gosec // numbers alone are put in
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near,
 	for i, n := range near {
 		ids[i], scores[n.ID] = n.ID, n.Score
 	}
-	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{}
+	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{} //nolint:gosec // numbers alone are put in
 	if under != "" && under != "." {
 		query += " AND EXISTS (SELECT 1 FROM files f WHERE f.id = c.file AND (f.path = ? OR f.path > ? AND f.path < ?))"
 		args = append(args, under, under+"/", under+"0")

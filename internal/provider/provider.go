@@ -186,6 +186,7 @@ type Capabilities struct {
 	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls alone.
 	NativeOnly bool
 	Thinking   bool // it thinks before it answers, or can be asked to
+	Embeds     bool // it turns texts into vectors, as far as its server says so
 	// Temperature says with which efforts a request carries the temperature.
 	Temperature   Tempering
 	ContextTokens int // of prompt and reply together; 0 = unknown

@@ -72,7 +72,7 @@ func (s *Set) Put(id int64, signs []byte) bool {
 	}
 	slot, ok := s.at[id]
 	if !ok {
-		slot = int32(len(s.ids)) //nolint:gosec // there are not that many
+		slot = int32(len(s.ids))
 		s.at[id] = slot
 		s.ids = append(s.ids, id)
 		s.signs = append(s.signs, make([]uint64, s.words)...)
@@ -159,7 +159,7 @@ func (s *Set) distances(asked []uint64) []uint16 {
 		q := [6]uint64(asked)
 		for i := range out {
 			v := (*[6]uint64)(signs[6*i:])
-			out[i] = uint16(bits.OnesCount64(v[0]^q[0]) + bits.OnesCount64(v[1]^q[1]) + bits.OnesCount64(v[2]^q[2]) + //nolint:gosec // at most 384
+			out[i] = uint16(bits.OnesCount64(v[0]^q[0]) + bits.OnesCount64(v[1]^q[1]) + bits.OnesCount64(v[2]^q[2]) +
 				bits.OnesCount64(v[3]^q[3]) + bits.OnesCount64(v[4]^q[4]) + bits.OnesCount64(v[5]^q[5]))
 		}
 	default:
@@ -169,7 +169,7 @@ func (s *Set) distances(asked []uint64) []uint16 {
 			for j, q := range asked {
 				n += bits.OnesCount64(v[j] ^ q)
 			}
-			out[i] = uint16(n) //nolint:gosec // at most dimensions
+			out[i] = uint16(n)
 		}
 	}
 	return out

@@ -152,6 +152,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 	for _, can := range answer.Capabilities {
 		c.NativeTools = c.NativeTools || can == "tools"
 		c.Thinking = c.Thinking || can == "thinking"
+		c.Embeds = c.Embeds || can == "embedding"
 	}
 	for key, value := range answer.Info { // qwen3.context_length, llama.context_length, …
 		if n, isNumber := value.(float64); isNumber && strings.HasSuffix(key, ".context_length") && n > 0 && n < 1<<40 {

@@ -59,7 +59,7 @@ func (m *listedModel) capabilities(known provider.Capabilities) provider.Capabil
 		known.NativeTools, known.Thinking = *can.FunctionCalling, can.Reasoning
 	}
 	if m.Type == "embeddings" {
-		known.NativeTools = false
+		known.NativeTools, known.Embeds = false, true
 	}
 	return known
 }

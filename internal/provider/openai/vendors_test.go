@@ -179,7 +179,9 @@ func TestVendorLists(t *testing.T) {
 			},
 			map[string]provider.Capabilities{
 				"qwen3": with(func(c *provider.Capabilities) { c.ContextTokens, c.Free = 4096, true }),
-				"nomic": with(func(c *provider.Capabilities) { c.ContextTokens, c.NativeTools, c.Free = 2048, false, true }),
+				"nomic": with(func(c *provider.Capabilities) {
+					c.ContextTokens, c.NativeTools, c.Free, c.Embeds = 2048, false, true, true
+				}),
 			},
 		},
 		{

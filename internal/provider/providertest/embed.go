@@ -48,7 +48,8 @@ func EmbedFormats() []EmbedFormat {
 	nomic := map[provider.Purpose]string{provider.ForDocument: "search_document: ", provider.ForQuery: "search_query: "}
 	out := []EmbedFormat{
 		{
-			Name: "ollama", Model: model, path: "/api/embed", Counts: true, before: nomic, validate: ollama.ValidateEmbed, texts: inputTexts, answer: ollamaVectors, failure: nativeFailure,
+			Name: "ollama", Model: model, path: "/api/embed", Counts: true, before: nomic, validate: ollama.ValidateEmbed,
+			texts: inputTexts, answer: ollamaVectors, failure: nativeFailure,
 			tooLong: Scene{Status: http.StatusBadRequest, Message: "the input length exceeds the context length"},
 			Open: func(address string, idle time.Duration) (provider.Embedder, error) {
 				p, err := ollama.New(ollama.Config{Name: "ollama", BaseURL: address, APIKey: "sk-canary", Idle: idle})
@@ -60,7 +61,8 @@ func EmbedFormats() []EmbedFormat {
 		"gemini-embedding-001": {provider.ForDocument: "RETRIEVAL_DOCUMENT", provider.ForQuery: "RETRIEVAL_QUERY"}, "gemini-embedding-2": nil,
 	} {
 		f := EmbedFormat{
-			Name: "gemini", Model: model, path: "/v1beta/models/" + model + ":batchEmbedContents", task: task, texts: geminiTexts, answer: geminiVectors(task == nil), failure: geminiFailure,
+			Name: "gemini", Model: model, path: "/v1beta/models/" + model + ":batchEmbedContents", task: task,
+			texts: geminiTexts, answer: geminiVectors(task == nil), failure: geminiFailure,
 			Counts: task == nil, validate: func(body []byte) error { return gemini.ValidateEmbed(model, body) },
 			tooLong: Scene{Status: http.StatusBadRequest, Kind: "INVALID_ARGUMENT", Message: "The input token count exceeds the maximum number of tokens allowed"},
 			Open: func(address string, idle time.Duration) (provider.Embedder, error) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,24 +222,26 @@ func (f *EmbedFormat) cutAnswers(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	f.Reply(recorder, [][]float32{Meaning("a")})
 	whole := recorder.Body.String()
-	cut, abort := 0, false
+	var at atomic.Int64 // a handler may still read it when its client has gone
+	aborts := func(cut int) bool { return cut%97 == 1 && cut < len(whole) }
 	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
+		cut := int(at.Load())
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, whole[:cut])
 		_ = http.NewResponseController(w).Flush()
-		if abort {
+		if aborts(cut) {
 			panic(http.ErrAbortHandler)
 		}
 		return true
 	}
-	for cut = range len(whole) {
-		abort = cut%97 == 1
+	for cut := range len(whole) {
+		at.Store(int64(cut))
 		got, err := e.Embed(t.Context(), provider.ForDocument, []string{"a"})
-		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok || !failed.Retryable || abort && failed.Code != regie.CodeTruncatedStream {
+		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok || !failed.Retryable || aborts(cut) && failed.Code != regie.CodeTruncatedStream {
 			t.Fatalf("cut after %d of %d bytes: %v, %v", cut, len(whole), got, err)
 		}
 	}
-	cut, abort = len(whole), false
+	at.Store(int64(len(whole)))
 	if _, err := e.Embed(t.Context(), provider.ForDocument, []string{"a"}); err != nil {
 		t.Error(err)
 	}
@@ -305,18 +308,19 @@ func (f *EmbedFormat) hugeAnswer(t *testing.T) {
 }
 
 func (f *EmbedFormat) silent(t *testing.T) {
-	s := NewEmbedServer(t, f)
-	stop := func(error) {}
-	why := errors.New("the person")
-	s.Answer = func(w http.ResponseWriter, r *http.Request, _ int, _ [][]float32) bool {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{")
-		_ = http.NewResponseController(w).Flush()
-		stop(why)
-		<-r.Context().Done()
-		return true
+	server := func(stop func(error)) string {
+		s := NewEmbedServer(t, f)
+		s.Answer = func(w http.ResponseWriter, r *http.Request, _ int, _ [][]float32) bool {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+			stop(errPerson)
+			<-r.Context().Done()
+			return true
+		}
+		return s.URL
 	}
-	e, err := f.Open(s.URL, 200*time.Millisecond)
+	e, err := f.Open(server(func(error) {}), 200*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,11 +329,12 @@ func (f *EmbedFormat) silent(t *testing.T) {
 		t.Errorf("a silent server: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop = cancel
-	if _, err := f.open(t, s.URL).Embed(ctx, provider.ForQuery, []string{"a"}); !errors.Is(err, why) {
+	if _, err := f.open(t, server(cancel)).Embed(ctx, provider.ForQuery, []string{"a"}); !errors.Is(err, errPerson) {
 		t.Errorf("got %v, want the cause", err)
 	}
 }
+
+var errPerson = errors.New("the person")
 
 func (f *EmbedFormat) away(t *testing.T) {
 	_, err := f.open(t, nobody).Embed(t.Context(), provider.ForQuery, []string{"a"})
