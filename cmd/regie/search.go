@@ -40,6 +40,9 @@ func (c *command) searchCommand() *cobra.Command {
 			if len(args) > 1 {
 				in = args[1]
 			}
+			if cmd.Flags().Changed("limit") && f.limit == 0 {
+				f.limit = -1
+			}
 			return c.search(cmd.Context(), args[0], in, &f)
 		},
 	}

@@ -113,7 +113,8 @@ func (s *searching) said(answer *app.IndexAnswer) {
 	fmt.Fprintf(s.stderr, "%s (%s, %s)\n", what, answer.Mode, plain.Strip(how))
 }
 
-// embedTime is how long a search waits for what is new to be embedded, by this process or another one; what is not by then is found by its words.
+// embedTime is how long a search waits for what is new to be embedded, by this process or another one; what is not by then is found by its words. Where
+// not even the question can be embedded it does not wait.
 const embedTime = 30 * time.Second
 
 // update brings the index up to date, and shows how far it is to a person who waits.
@@ -126,7 +127,7 @@ func (s *searching) update(ctx context.Context, x *app.Index) error {
 		}
 	}
 	summary, err := x.Update(ctx, show)
-	if err == nil {
+	if err == nil && x.Ask(ctx, s.query).IsZero() {
 		bounded, cancel := context.WithTimeout(ctx, embedTime)
 		defer cancel()
 		x.EmbedNew(bounded, show)

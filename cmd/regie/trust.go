@@ -84,6 +84,8 @@ func (c *command) trust(args []string, f trustFlags) error {
 		return seen.Unread
 	case seen.Broken != nil:
 		return seen.Broken
+	case len(seen.Files) == 0: // there is nothing to decide about
+		return nil
 	}
 	if !f.yes {
 		if err := c.agreed(c.text.T("Trust exactly this? [y/N] "), c.text.T("not trusted")); err != nil {

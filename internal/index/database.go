@@ -20,7 +20,7 @@ import (
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -74,7 +74,20 @@ var (
 
 // openOrMake opens the file at path. Where it cannot be used, or is the one that is known to be spoiled, it is made anew, by one process at a time;
 // held says that the caller holds the lock for that.
-func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (*database, error) {
+func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (db *database, err error) {
+	for range maxTries {
+		db, err = openOrMakeOnce(ctx, path, held, spoiled)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errMissing) {
+			break // somebody deletes what is being opened or made
+		}
+	}
+	return db, err
+}
+
+// maxTries is how often something is tried that others keep taking away.
+const maxTries = 5
+
+func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.FileInfo) (*database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -166,9 +179,13 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 		return nil, errors.Join(err, d.write.Close())
 	}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.release())
+		if err == nil {
+			return
 		}
+		if ctx.Err() == nil && !d.stands() { // another process makes a new one: what was found of this one means nothing
+			err = errMissing
+		}
+		err = errors.Join(err, d.release())
 	}()
 	var version, mark int
 	if err := d.read.QueryRowContext(ctx, "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id)").
@@ -187,10 +204,20 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if d.log, err = os.Stat(path + "-wal"); err != nil {
 		return nil, err
 	}
-	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
-		return nil, errMissing // somebody has made another one meanwhile
+	if !d.stands() {
+		return nil, errMissing
 	}
 	return d, nil
+}
+
+// stands reports whether the file that is being opened lies there with its log.
+func (d *database) stands() bool {
+	after, err := os.Stat(d.path)
+	if err != nil || !os.SameFile(d.file, after) {
+		return false
+	}
+	_, err = os.Stat(d.path + "-wal")
+	return err == nil
 }
 
 // makeFile puts an empty index in the place of whatever is there. It is made under another name, so that at no moment half of one lies there. The

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -42,4 +43,17 @@ func longLines(data []byte) bool {
 		rest = rest[n:]
 	}
 	return len(data)/lines > longAverage || longest > len(data)/longestShare
+}
+
+// privateKey is a key as it stands in a text: in notes, in tests, in what somebody has pasted. Files that are keys by their names are never read.
+var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-----END [A-Z0-9 ]*-----)?`)
+
+// withoutKeys takes private keys out of a text, whose lines keep their numbers: what is indexed is shown to models, and sent to an embedder.
+func withoutKeys(text []byte) []byte {
+	if !bytes.Contains(text, []byte("PRIVATE KEY")) {
+		return text
+	}
+	return privateKey.ReplaceAllFunc(text, func(key []byte) []byte {
+		return append([]byte("[a private key]"), bytes.Repeat([]byte{'\n'}, bytes.Count(key, []byte{'\n'}))...)
+	})
 }

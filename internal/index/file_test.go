@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -368,4 +369,79 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	check(t, file)
+}
+
+// TestKeys: a private key that stands in a text is neither found nor shown, and the lines behind it keep their numbers.
+func TestKeys(t *testing.T) {
+	key := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEAcanarycanarycanarycanary\n", 60) + "-----END RSA PRIVATE KEY-----\n"
+	root, _, file := place(t, map[string]string{
+		"notes.md": "# Keys\n\nThe old one:\n\n" + key + "\n## Rotation\n\nRotate turnips every year.\n",
+		"cut.txt":  "-----BEGIN PRIVATE KEY-----\nMIIEcanarycanarycanarycanarycanary\nMIIE2",
+		"talk.md":  "# Formats\n\nA file that begins with BEGIN PRIVATE KEY holds one.\n",
+	})
+	x := open(t, root, file)
+	refresh(t, x)
+	for _, question := range []string{"canarycanarycanarycanary", "MIIEpAIBAAKCAQEAcanarycanarycanarycanary", "private key", "keys rotation turnips"} {
+		a, err := x.Search(t.Context(), Query{Text: question, Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hit := range a.Hits {
+			if strings.Contains(hit.Text, "canary") {
+				t.Errorf("%q finds a key: %s", question, hit.Path)
+			}
+		}
+	}
+	a, err := x.Search(t.Context(), Query{Text: "turnips", Limit: 1})
+	if err != nil || len(a.Hits) != 1 || a.Hits[0].Start > 70 || a.Hits[0].End != 70 {
+		t.Errorf("%+v, %v: the last line is 70", a.Hits, err)
+	}
+}
+
+// TestDirectoryGone deletes the index's whole directory while it is open and another process makes it anew all the time: no search and no update
+// ever fails for that.
+func TestDirectoryGone(t *testing.T) {
+	root, _, file := place(t, many(20))
+	x := open(t, root, file)
+	refresh(t, x)
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			other, err := Open(ctx, root, Config{Path: file})
+			if err == nil {
+				_, err = other.Rebuild(ctx, nil)
+				err = errors.Join(err, other.Close())
+			}
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("rebuild: %v", err)
+			}
+		}
+	})
+	for i := range 40 {
+		if i%10 == 9 {
+			if err := os.RemoveAll(filepath.Dir(file)); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+				t.Fatal(err)
+			}
+		}
+		if _, err := x.Search(ctx, Query{Text: "number7"}); err != nil {
+			t.Errorf("search %d: %v", i, err)
+		}
+		fresh, err := Open(ctx, root, Config{Path: file})
+		if err != nil {
+			t.Errorf("open %d: %v", i, err)
+			continue
+		}
+		if _, err := fresh.Update(ctx, nil); err != nil {
+			t.Errorf("update %d: %v", i, err)
+		}
+		if err := fresh.Close(); err != nil {
+			t.Errorf("close %d: %v", i, err)
+		}
+	}
+	stop()
+	group.Wait()
+	if s := refresh(t, x); s.Files != 20 {
+		t.Errorf("in the end: %+v", s)
+	}
 }

@@ -151,8 +151,9 @@ func (x *Index) using(ctx context.Context, held bool, fn func(*database) error) 
 		if spoiled {
 			db.lost.Store(true)
 		}
+		moved := err != nil && ctx.Err() == nil && !db.inPlace() // another process put a new one there meanwhile
 		closing := db.release()
-		if !spoiled || try > 0 {
+		if !spoiled && !moved || spoiled && try > 0 || try == maxTries {
 			if err == nil {
 				err = closing
 			}

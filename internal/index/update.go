@@ -387,6 +387,7 @@ func (r *reader) read(ctx context.Context, j job) outcome {
 	if o.skipped = skipped; skipped != "" {
 		return o
 	}
+	text = withoutKeys(text)
 	path := r.terms.terms(j.entry.Path)
 	for _, c := range cut(j.entry.Path, text) {
 		o.chunks = append(o.chunks, prepared{

@@ -28,7 +28,23 @@ type asks struct {
 	breaker provider.Breaker // an embedder that is silent is not waited for by every search
 	texts   []string
 	vectors [][]float32
+	failed  string // the text that could not be embedded last, when and why
+	at      time.Time
+	why     regie.Sentence
 }
+
+// Ask has a question embedded, so that a Search for it right after asks nobody. It returns why that cannot be done, which includes that there is no
+// embedder.
+func (x *Index) Ask(ctx context.Context, text string) (why regie.Sentence) {
+	if x.config.Embedder == nil {
+		return regie.Say("no embedder is configured")
+	}
+	_, why = x.question(ctx, text)
+	return why
+}
+
+// askAgain is for how long a question that could not be embedded is not asked again.
+const askAgain = 5 * time.Second
 
 // question embeds what is asked; where that cannot be done it says why.
 func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sentence) {
@@ -48,6 +64,11 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 			return v, regie.Sentence{}
 		}
 	}
+	if x.asks.failed == text && time.Since(x.asks.at) < askAgain {
+		why := x.asks.why
+		x.asks.mu.Unlock()
+		return nil, why
+	}
 	allowed, trial := x.asks.breaker.Enter(time.Now(), false)
 	x.asks.mu.Unlock()
 	if !allowed {
@@ -65,6 +86,9 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 	x.asks.breaker.Leave(time.Now(), trial, outcome, 0)
 	if err != nil {
 		why, _ := reasonOf(err)
+		if ctx.Err() == nil {
+			x.asks.failed, x.asks.at, x.asks.why = text, time.Now(), why
+		}
 		return nil, why
 	}
 	if len(x.asks.texts) == maxAsks {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -248,14 +249,32 @@ func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 	return func(dir string) (workspace.Rules, bool) { return t.rules[dir], dirs[dir] }
 }
 
-// gitStamp changes with each commit, checkout and reset.
+// maxRefs bounds how many references of a repository are looked at.
+const maxRefs = 20_000
+
+// gitStamp changes with each commit, checkout and reset, and with what becomes of branches, tags and stashes. Where .git is a file the repository lies
+// elsewhere, where a confined command cannot write.
 func gitStamp(dir string) (out workspace.Stamp) {
-	for _, name := range []string{"HEAD", "logs/HEAD"} {
-		if info, err := os.Lstat(filepath.Join(dir, ".git", filepath.FromSlash(name))); err == nil {
-			out.Size += info.Size()
-			out.Mtime = max(out.Mtime, info.ModTime().UnixNano())
+	git, seen := filepath.Join(dir, ".git"), 0
+	look := func(name string, info fs.FileInfo) {
+		out.Size += info.Size()
+		out.Mtime = max(out.Mtime, info.ModTime().UnixNano())
+		out.Ino += uint64(crc32.ChecksumIEEE([]byte(name))) // which there are
+	}
+	for _, name := range []string{"HEAD", "logs/HEAD", "logs/refs/stash", "packed-refs"} {
+		if info, err := os.Lstat(filepath.Join(git, filepath.FromSlash(name))); err == nil {
+			look(name, info)
 		}
 	}
+	_ = filepath.WalkDir(filepath.Join(git, "refs"), func(name string, entry fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > maxRefs {
+			return filepath.SkipAll
+		}
+		if info, err := entry.Info(); err == nil {
+			look(name, info)
+		}
+		return nil
+	})
 	return out
 }
 

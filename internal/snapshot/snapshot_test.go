@@ -425,3 +425,35 @@ func TestForgets(t *testing.T) {
 		t.Errorf("forgotten, %d were read", said.Read)
 	}
 }
+
+// TestGit notes what a command did to a repository, which no undo takes back: commits, branches, tags, stashes; and nothing of what it only read.
+func TestGit(t *testing.T) {
+	for name, row := range map[string]struct {
+		do   func(*desk)
+		want bool
+	}{
+		"nothing":           {func(*desk) {}, false},
+		"the index":         {func(d *desk) { d.put(".git/index", "new") }, false},
+		"a commit":          {func(d *desk) { d.put(".git/refs/heads/main", "1111"); d.put(".git/logs/HEAD", "one\ntwo\n") }, true},
+		"a checkout":        {func(d *desk) { d.put(".git/HEAD", "ref: refs/heads/other") }, true},
+		"a deleted branch":  {func(d *desk) { d.do(os.Remove(d.path(".git/refs/heads/side"))) }, true},
+		"a deleted tag":     {func(d *desk) { d.do(os.Remove(d.path(".git/refs/tags/v1"))) }, true},
+		"a renamed branch":  {func(d *desk) { d.do(os.Rename(d.path(".git/refs/heads/side"), d.path(".git/refs/heads/edge"))) }, true},
+		"a packed branch":   {func(d *desk) { d.put(".git/packed-refs", "0000 refs/heads/side\n1") }, true},
+		"a dropped stash":   {func(d *desk) { d.do(os.Remove(d.path(".git/logs/refs/stash"))) }, true},
+		"a branch that was": {func(d *desk) { d.put(".git/refs/heads/new/one", "0000") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, DefaultBounds())
+			for file, text := range map[string]string{
+				"HEAD": "ref: refs/heads/main", "refs/heads/main": "0000", "refs/heads/side": "0000", "refs/tags/v1": "0000", "logs/HEAD": "one\n", "logs/refs/stash": "s\n",
+				"packed-refs": "0000 refs/heads/side\n", "index": "old",
+			} {
+				d.put(".git/"+file, text)
+			}
+			if c := d.during(func() { row.do(d) }); c.Git != row.want || len(c.Files) > 0 {
+				t.Errorf("noted: %v, %+v", c.Git, c.Files)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"os"
@@ -29,12 +30,12 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
 	}
-	dir, err = filepath.Abs(dir)
+	named, err := filepath.Abs(dir)
 	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir) // so that a workspace has one name
+		dir, err = filepath.EvalSymlinks(named) // so that a workspace has one name
 	}
 	if err != nil {
-		return "", "", (&Root{}).explain(err, dir)
+		return "", "", (&Root{}).explain(err, cmp.Or(named, dir))
 	}
 	confined, err := Open(dir)
 	if err != nil {

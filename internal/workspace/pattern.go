@@ -51,6 +51,9 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	if !caseSensitive {
 		flags = "i"
 	}
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil { // alone: its errors name what was written, and it closes no group of ours
+		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
+	}
 	tree, err := syntax.Parse("(?m"+flags+":"+text+")", syntax.Perl&^syntax.OneLine)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)

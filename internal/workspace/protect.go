@@ -23,6 +23,8 @@ var secrets = []string{
 	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json", "credentials.toml",
 	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "client_secret*", "service-account*.json",
 	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn",
+	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
+	".mysql_history", ".sqlite_history", ".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
 }
 
 // secretDirs are directories of which everything is secret.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -47,7 +48,7 @@ func newDesk(t *testing.T, c sandbox.Config) *desk {
 		}
 		t.Skipf("the tier %s does not work here", c.Tier)
 	}
-	tools, err := Tools(Config{Sandbox: box, MaxTimeout: time.Minute})
+	tools, err := Tools(Config{Sandbox: box, MaxTimeout: time.Minute, Snapshots: snapshot.New(t.TempDir(), "", snapshot.DefaultBounds())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func (d *desk) invocation(arguments map[string]any) *tool.Invocation {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return &tool.Invocation{CallID: regie.NewID(), Workspace: regie.Workspace{Root: d.root}, Arguments: data}
+	return &tool.Invocation{CallID: regie.NewID(), Workspace: regie.Workspace{ID: regie.NewID(), Root: d.root}, Arguments: data}
 }
 
 // call shows, prepares and runs a command as the engine does, with a person's word where there was a preview.

@@ -21,10 +21,21 @@ func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash,
 	}
 	fault.Point(fault.SecureBefore)
 	said, err := k.snapshots.Take(ctx, inv.Workspace, inv.CallID)
-	if err == nil {
-		fault.Point(fault.SecureAfter)
+	if err != nil {
+		return regie.Hash{}, err
 	}
-	return said.Tree, err
+	if n := said.Late + said.Closed; n > 0 && inv.Output != nil {
+		inv.Output("not secured before the command, so that no undo takes back what it changes there: " + strconv.Itoa(n) + " files" + example(said.ClosedName) + "\n")
+	}
+	fault.Point(fault.SecureAfter)
+	return said.Tree, nil
+}
+
+func example(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
 }
 
 // track finds out what a command has changed, whether it came to its end or not.
