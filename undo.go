@@ -13,6 +13,8 @@ type FileState struct {
 	Size int64 `json:"size,omitempty"`  // bytes
 	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where nobody knows them.
 	Perm fs.FileMode `json:"perm,omitempty"`
+	// DirPerm are those of the directory that it lay in, where that has gone with it; zero else.
+	DirPerm fs.FileMode `json:"dir_perm,omitempty"`
 }
 
 // Exists reports whether there is a file.

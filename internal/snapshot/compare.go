@@ -5,6 +5,9 @@ import (
 	"context"
 	"io/fs"
 	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,9 +63,12 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) 
 	if err != nil {
 		return Changes{}, err
 	}
-	c := compare(before, now, said.Blind)
-	if said.Special > 0 {
-		c.special(before, said.SpecialNames)
+	c := compare(before, now, p.began(in.Call))
+	if before != now {
+		named := c.special(before, said.SpecialNames)
+		for range max(0, now.special-before.special-named) + max(0, now.odd-before.odd) {
+			c.uncovered("")
+		}
 	}
 	c.without(in.Others)
 	if err := p.save(ctx, &c, in.Keep); err != nil {
@@ -85,24 +91,73 @@ type compared struct {
 	all []change
 }
 
+// uncovered notes something that cannot be put back; "" is what has no name that could be shown.
 func (c *compared) uncovered(name string) {
-	if c.Uncovered++; len(c.Names) < maxUncovered {
+	if c.Uncovered++; name != "" && len(c.Names) < maxUncovered {
 		c.Names = append(c.Names, name)
 	}
 }
 
-// special notes special files that stand where something was before: others were not looked for then.
-func (c *compared) special(before *tree, names []string) {
+// special notes special files that stand where something was before, and how many.
+func (c *compared) special(before *tree, names []string) (noted int) {
+	if len(names) == 0 {
+		return 0
+	}
 	for i := range before.nodes {
 		if n := &before.nodes[i]; !n.Mode.IsDir() && slices.Contains(names, n.Path) {
 			c.uncovered(n.Path)
+			noted++
 		}
+	}
+	return noted
+}
+
+// began is when the snapshot for a call was done, in nanoseconds since 1970; 0 where nobody knows any more.
+func (p *place) began(call regie.ID) int64 {
+	for _, name := range []string{call.String(), call.String() + doneMark} {
+		if info, err := os.Lstat(filepath.Join(p.dir, "calls", name)); err == nil {
+			return info.ModTime().UnixNano()
+		}
+	}
+	return 0
+}
+
+// hidden reports whether a place is one of those, or lies in one, of which not all could be looked at.
+func (t *tree) hidden(name string) bool {
+	return slices.ContainsFunc(t.blind, func(dir string) bool { return name == dir || dir == "." || strings.HasPrefix(name, dir+"/") })
+}
+
+// brought reports whether a file that appeared was there before the call, in a place that is not covered: moved out of an ignored directory, out of one
+// that could not be read, or from beyond the bounds. It may be the only copy, so no undo removes it.
+func (b *tree) brought(now *tree, n *node, began int64) bool {
+	if b.hidden(n.Path) {
+		return true
+	}
+	if b.inodes == nil {
+		b.inodes = make(map[[2]uint64]*node, len(b.nodes))
+		for i := range b.nodes {
+			if m := &b.nodes[i]; !m.Mode.IsDir() && m.Ino != 0 {
+				b.inodes[[2]uint64{m.Dev, m.Ino}] = m
+			}
+		}
+	}
+	born := now.born[n.Path]
+	if m := b.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) { // not one whose number was given away again
+		return !m.held()
+	}
+	const coarse = int64(2e9) // of the clocks of some file systems
+	switch {
+	case began == 0:
+		return false
+	case born != 0:
+		return born <= began
+	default: // what keeps its time is taken for moved, a copy too
+		return n.Mtime < began-coarse
 	}
 }
 
-// compare finds what is not in both trees alike.
-// blind are places that could not be looked at the second time: of what lies there nothing is known.
-func compare(before, now *tree, blind []string) compared {
+// compare finds what is not in both trees alike. began is when the first one was done.
+func compare(before, now *tree, began int64) compared {
 	c := compared{Changes: Changes{Git: before.git != now.git}}
 	if before == now {
 		return c
@@ -119,7 +174,11 @@ func compare(before, now *tree, blind []string) compared {
 		case n.Mode.IsDir():
 			if b == nil || !b.Mode.IsDir() {
 				made = append(made, n.Path)
+			} else if b.Mode.Perm() != n.Mode.Perm() {
+				c.uncovered(n.Path + "/")
 			}
+		case (b == nil || b.Mode.IsDir()) && before.brought(now, n, began):
+			c.uncovered(n.Path)
 		case b == nil || b.Mode.IsDir():
 			c.appeared(n)
 		default:
@@ -128,13 +187,13 @@ func compare(before, now *tree, blind []string) compared {
 	}
 	for i := range before.nodes { // in their order
 		b := &before.nodes[i]
-		hidden := slices.ContainsFunc(blind, func(dir string) bool { return b.Path == dir || dir == "." || strings.HasPrefix(b.Path, dir+"/") })
 		switch {
 		case was[b.Path] != b || b.Mode.IsDir():
-		case hidden:
+		case now.hidden(b.Path):
 			c.uncovered(b.Path)
 		default:
 			c.went(b)
+			c.inDirectory(before, now, b)
 		}
 	}
 	slices.SortFunc(c.all, func(a, b change) int { return cmp.Compare(a.Path, b.Path) })
@@ -213,6 +272,14 @@ func (c *compared) went(b *node) {
 		return
 	}
 	c.all = append(c.all, change{FileChange: regie.FileChange{Path: b.Path, Before: b.state()}, target: b.Target})
+}
+
+// inDirectory notes the permissions of the directory in which what went lay, where that went too.
+func (c *compared) inDirectory(before, now *tree, b *node) {
+	dir := path.Dir(b.Path)
+	if was := before.byPath()[dir]; was != nil && now.byPath()[dir] == nil && b.held() {
+		c.all[len(c.all)-1].Before.DirPerm = was.Mode.Perm()
+	}
 }
 
 func (c *compared) differ(b, n *node) {
@@ -328,7 +395,11 @@ func (c *Changes) Told() string {
 		b.WriteString("\n")
 	}
 	if c.Uncovered > 0 {
-		b.WriteString("changed or made, and not covered by an undo: " + plural(c.Uncovered, "file") + " (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")\n")
+		b.WriteString("changed, moved or made, and not covered by an undo: " + plural(c.Uncovered, "file"))
+		if len(c.Names) > 0 {
+			b.WriteString(" (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")")
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

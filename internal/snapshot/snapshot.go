@@ -220,12 +220,20 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 		return nil, said, err
 	}
 	said.Left.Left, said.Blind = found.Left, found.Blind
-	now := &tree{nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir)}
+	now := &tree{
+		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
+		born: map[string]int64{},
+	}
 	for i := range found.Entries {
 		e := &found.Entries[i]
+		if t.known[e.Path] == nil {
+			now.born[e.Path] = e.Born
+		}
+		e.Born = 0 // it is no part of the tree
 		now.nodes[i] = node{SurveyEntry: *e}
 		if n, ok := t.read[e.Path]; ok {
 			now.nodes[i] = n
+			now.nodes[i].Born = 0
 		} else if n := t.known[e.Path]; n != nil && e.Mode.IsRegular() && n.Stamp == e.Stamp {
 			now.nodes[i].Hash, now.nodes[i].Read = n.Hash, n.Read
 		}

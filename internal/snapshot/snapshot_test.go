@@ -77,6 +77,7 @@ func (d *desk) during(fn func(), others ...regie.FileChange) Changes {
 	d.Helper()
 	call := regie.NewID()
 	said := d.take(call)
+	d.tick()
 	fn()
 	c, err := d.store.Compare(d.Context(), d.at, Comparison{Call: call, Tree: said.Tree, Others: others, Keep: d.keep})
 	d.do(err)
@@ -87,6 +88,24 @@ func (d *desk) during(fn func(), others ...regie.FileChange) Changes {
 		}
 	}
 	return c
+}
+
+// tick lets the file system's clock, which is a coarse one, go on: between a snapshot and its command lies the start of a process.
+func (d *desk) tick() {
+	d.Helper()
+	probe := filepath.Join(d.TempDir(), "clock")
+	var first time.Time
+	for {
+		d.do(os.WriteFile(probe, []byte("x"), 0o600))
+		info, err := os.Stat(probe)
+		d.do(err)
+		if first.IsZero() {
+			first = info.ModTime()
+		}
+		if info.ModTime().After(first) {
+			return
+		}
+	}
 }
 
 // marks are what was changed, as it is told.
@@ -171,7 +190,8 @@ func TestChanges(t *testing.T) {
 			if got := marks(c); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
-			if !slices.Equal(c.Names, row.left) || c.Uncovered != len(row.left) || c.Git {
+			unnamed := map[string]int{"a new FIFO": 1, "names that no path can have": 3}[row.name]
+			if !slices.Equal(c.Names, row.left) || c.Uncovered != len(row.left)+unnamed || c.Git {
 				t.Errorf("not covered: %d %q, want %q", c.Uncovered, c.Names, row.left)
 			}
 			again := New(d.dir, "", bounds) // a process that comes later knows the same
@@ -455,5 +475,65 @@ func TestGit(t *testing.T) {
 				t.Errorf("noted: %v, %+v", c.Git, c.Files)
 			}
 		})
+	}
+}
+
+// TestBrought: what a command moves out of a place that is not covered is there once only, so no undo may remove it; what it makes, and what it moves
+// within what is covered, an undo takes back.
+func TestBrought(t *testing.T) {
+	old := time.Now().Add(-time.Hour)
+	for name, row := range map[string]struct {
+		do   func(*desk)
+		want string
+		left []string
+	}{
+		"an ignored file":             {func(d *desk) { d.do(os.Rename(d.path("my.log"), d.path("notes.txt"))) }, "", []string{"notes.txt"}},
+		"an ignored directory":        {func(d *desk) { d.do(os.Rename(d.path("out"), d.path("kept"))) }, "", []string{"kept/x"}},
+		"a large file":                {func(d *desk) { d.do(os.Rename(d.path("z/large"), d.path("a_large"))) }, "", []string{"a_large", "z/large"}},
+		"a file with an odd name":     {func(d *desk) { d.do(os.Rename(d.path("odd\x01name"), d.path("plain"))) }, "", []string{"plain"}},
+		"a link":                      {func(d *desk) { d.do(os.Rename(d.path("link.log"), d.path("link"))) }, "", []string{"link"}},
+		"a covered file":              {func(d *desk) { d.do(os.Rename(d.path("a"), d.path("b"))) }, "D a, A b", nil},
+		"a hard link":                 {func(d *desk) { d.do(os.Link(d.path("a"), d.path("b"))) }, "A b", nil},
+		"a new file":                  {func(d *desk) { d.put("b", "new") }, "A b", nil},
+		"a copy that keeps its time":  {func(d *desk) { d.put("b", "a"); d.do(os.Chtimes(d.path("b"), old, old)) }, "A b", nil},
+		"a directory's permissions":   {func(d *desk) { d.do(os.Chmod(d.path("z"), 0o700)) }, "", []string{"z/"}},
+		"a directory that has to go":  {func(d *desk) { d.do(os.RemoveAll(d.path("p"))) }, "D p/one", nil},
+		"a name given to another one": {func(d *desk) { d.do(os.Remove(d.path("a"))); d.put("b", "a") }, "D a, A b", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bounds := DefaultBounds()
+			bounds.File = 1000
+			d := newDesk(t, bounds)
+			for file, content := range map[string]string{
+				".gitignore": "*.log\nout/\n", "my.log": "only", "out/x": "only", "z/large": strings.Repeat("l", 5000), "odd\x01name": "only", "a": "a", "p/one": "1",
+			} {
+				d.put(file, content)
+			}
+			d.do(os.Symlink("a", d.path("link.log")))
+			d.do(os.Chmod(d.path("p"), 0o700))
+			c := d.during(func() { row.do(d) })
+			if got := marks(c); got != row.want || !slices.Equal(c.Names, row.left) {
+				t.Errorf("got %q and %q, want %q and %q", got, c.Names, row.want, row.left)
+			}
+			if name == "a directory that has to go" && c.Files[0].Before.DirPerm != 0o700 {
+				t.Errorf("the directory's permissions are not known: %v", c.Files[0].Before.DirPerm)
+			}
+		})
+	}
+}
+
+// TestBlindBefore: of a directory that could not be read before a command nothing is known, so nothing of it appeared.
+func TestBlindBefore(t *testing.T) {
+	before := &tree{nodes: []node{{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}}}, blind: []string{"d"}}
+	now := &tree{nodes: []node{
+		{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}},
+		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
+	}}
+	again, err := decode(before.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := compare(again, now, 1); len(c.all) > 0 || !slices.Equal(c.Names, []string{"d/f"}) {
+		t.Errorf("%+v", c.all)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -28,7 +29,14 @@ type tree struct {
 	nodes []node
 	rules map[string]workspace.Rules
 	git   workspace.Stamp // of what changes with each commit
-	paths map[string]*node
+	// blind are the places of which not all could be looked at, special and odd how many files there were that are left out for what they are, or
+	// for their names.
+	blind        []string
+	special, odd int
+	paths        map[string]*node
+	// born are when entries were made that the tree before did not have. They are not kept: they matter in the comparison that is made right away.
+	born   map[string]int64
+	inodes map[[2]uint64]*node // what is no directory, by device and number
 }
 
 // byPath finds the nodes by their paths.
@@ -44,13 +52,13 @@ func (t *tree) byPath() map[string]*node {
 
 // equal reports whether two trees are the same in every respect.
 func (t *tree) equal(other *tree) bool {
-	return t.git == other.git && slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
+	return t.git == other.git && t.special == other.special && t.odd == other.odd && slices.Equal(t.blind, other.blind) && slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
 		return bytes.Equal(a.Exclude, b.Exclude) && slices.EqualFunc(a.Files[:], b.Files[:], bytes.Equal)
 	})
 }
 
 // magic begins each tree's file, and names its form.
-const magic = "regie tree 1\n"
+const magic = "regie tree 2\n"
 
 // encode writes a tree; the same tree always gives the same bytes.
 func (t *tree) encode() []byte {
@@ -72,6 +80,11 @@ func (t *tree) encode() []byte {
 		}
 	}
 	out = stamp(out, &t.git)
+	out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(t.special)), uint64(t.odd))
+	out = binary.AppendUvarint(out, uint64(len(t.blind)))
+	for _, place := range t.blind {
+		out = text(out, place)
+	}
 	dirs := make([]string, 0, len(t.rules))
 	for dir := range t.rules {
 		dirs = append(dirs, dir)
@@ -124,6 +137,10 @@ func decode(data []byte) (*tree, error) {
 		t.nodes = append(t.nodes, n)
 	}
 	t.git = r.stamp()
+	t.special, t.odd = int(min(r.number(), math.MaxInt32)), int(min(r.number(), math.MaxInt32))
+	for range r.count(1) {
+		t.blind = append(t.blind, r.text())
+	}
 	for range r.count(5) {
 		dir := r.text()
 		var rules workspace.Rules

@@ -118,7 +118,7 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 	if err != nil {
 		return false, err
 	}
-	return root.Replace(workspace.Change{Before: now, Data: data, Tag: tag, Perm: f.To.Perm})
+	return root.Replace(workspace.Change{Before: now, Data: data, Tag: tag, Perm: f.To.Perm, DirPerm: f.To.DirPerm.Perm()})
 }
 
 // maxTold bounds how many files the thread is told of by name.

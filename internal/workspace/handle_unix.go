@@ -65,10 +65,10 @@ func (h handle) open(name string) (io.ReadCloser, int64, error) {
 
 // look describes an entry of this directory, of a link the link itself, without opening it.
 func (h handle) look(name string) (SurveyEntry, error) {
-	var stat unix.Stat_t
+	var seen found
 	for {
-		err := unix.Fstatat(int(h.f.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-		if errors.Is(err, unix.EINTR) {
+		var err error
+		if seen, err = lookAt(int(h.f.Fd()), name); errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
@@ -76,8 +76,8 @@ func (h handle) look(name string) (SurveyEntry, error) {
 		}
 		break
 	}
-	mode := fs.FileMode(stat.Mode & 0o777)
-	switch stat.Mode & unix.S_IFMT {
+	mode := fs.FileMode(seen.mode & 0o777)
+	switch seen.mode & unix.S_IFMT {
 	case unix.S_IFREG:
 	case unix.S_IFDIR:
 		mode |= fs.ModeDir
@@ -86,7 +86,22 @@ func (h handle) look(name string) (SurveyEntry, error) {
 	default:
 		mode |= fs.ModeIrregular
 	}
-	return SurveyEntry{Mode: mode, Links: uint64(stat.Nlink), Stamp: stampOf(&stat)}, nil //nolint:unconvert // it is narrower on other systems
+	return SurveyEntry{Mode: mode, Links: seen.links, Stamp: seen.stamp, Born: seen.born}, nil
+}
+
+// found is what the system says of an entry.
+type found struct {
+	mode  uint32
+	links uint64
+	stamp Stamp
+	born  int64
+}
+
+// statAt asks in the way that every Unix knows, which does not say when an entry was made.
+func statAt(dir int, name string) (found, error) {
+	var stat unix.Stat_t
+	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+	return found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), stamp: stampOf(&stat)}, err //nolint:unconvert // they differ by system
 }
 
 // readlink returns what a link of this directory says.

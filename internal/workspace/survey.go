@@ -43,6 +43,7 @@ type SurveyEntry struct {
 	Stamp
 	Links  uint64 // names that a file has
 	Target string // what a link says
+	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
 
 // Rules are the ignore files of one directory: in the order of their weight, and at the root git's exclude file.

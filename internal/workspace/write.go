@@ -184,6 +184,8 @@ type Change struct {
 	// Perm is what the file gets; 0 leaves it as it is, and of a file that did not exist to the process's mask. With fs.ModeSymlink a link is
 	// made, of which Data is what regie.LinkData gives.
 	Perm fs.FileMode
+	// DirPerm is what directories get that have to be made; 0 leaves them to the process's mask.
+	DirPerm fs.FileMode
 	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised and replaced.
 	Tag string
 }
@@ -196,7 +198,7 @@ type Change struct {
 // tried tells whether the file may have been changed in spite of an error. If not, everything is as it was.
 func (r *Root) Replace(change Change) (tried bool, err error) {
 	name := change.Before.Path
-	dir, made, err := r.mkdirs(path.Dir(name))
+	dir, made, err := r.mkdirs(path.Dir(name), change.DirPerm)
 	if err != nil {
 		return false, r.explain(err, name)
 	}
@@ -343,19 +345,23 @@ func (r *Root) Missing(resolved string) ([]string, error) {
 	return out, nil
 }
 
-// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing of it. It tells what it made.
-func (r *Root) mkdirs(dir string) (at *os.Root, made []string, err error) {
+// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing of it, with some permissions or, for 0, those of the
+// mask. It tells what it made.
+func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string, err error) {
 	if at, err = r.root.OpenRoot("."); err != nil {
 		return nil, nil, err
 	}
 	done := "."
 	for _, part := range elements(dir) {
 		done = path.Join(done, part)
-		err = at.Mkdir(part, 0o777) // less the mask
+		err = at.Mkdir(part, cmp.Or(perm, 0o777)) // less the mask
 		switch {
 		case err == nil:
 			made = append(made, done)
-			err = syncDir(at)
+			if perm != 0 {
+				err = at.Chmod(part, perm)
+			}
+			err = errors.Join(err, syncDir(at))
 		case errors.Is(err, fs.ErrExist):
 			err = nil
 		}
