@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,14 +28,7 @@ func (b *bed) state(control dispatch.Control, session regie.ID, want regie.Sessi
 // TestNetworkWait has a run wait for a model server that is not there yet: without a holder, over a restart, until it answers
 // (decision 42). A run that was not told to wait is told at once.
 func TestNetworkWait(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address, listen := reserve(t)
 	m := newModel(t, says("here at last"))
 	b := newBed(t, m)
 	b.settings.BaseURL = "http://" + address + "/v1"
@@ -64,9 +56,7 @@ func TestNetworkWait(t *testing.T) {
 	defer conn.Close()
 	server := httptest.NewUnstartedServer(m)
 	server.Listener.Close()
-	if server.Listener, err = net.Listen("tcp", address); err != nil {
-		t.Fatalf("the port was taken meanwhile: %v", err)
-	}
+	server.Listener = listen()
 	server.Start()
 	defer server.Close()
 	if err := conn.Resume(t.Context(), run.RoundID); err != nil { // who resumes it wants it tried now

@@ -129,20 +129,20 @@ func (t *tree) hidden(name string) bool {
 
 // brought reports whether a file that appeared was there before the call, in a place that is not covered: moved out of an ignored directory, out of one
 // that could not be read, or from beyond the bounds. It may be the only copy, so no undo removes it.
-func (b *tree) brought(now *tree, n *node, began int64) bool {
-	if b.hidden(n.Path) {
+func (t *tree) brought(now *tree, n *node, began int64) bool {
+	if t.hidden(n.Path) {
 		return true
 	}
-	if b.inodes == nil {
-		b.inodes = make(map[[2]uint64]*node, len(b.nodes))
-		for i := range b.nodes {
-			if m := &b.nodes[i]; !m.Mode.IsDir() && m.Ino != 0 {
-				b.inodes[[2]uint64{m.Dev, m.Ino}] = m
+	if t.inodes == nil {
+		t.inodes = make(map[[2]uint64]*node, len(t.nodes))
+		for i := range t.nodes {
+			if m := &t.nodes[i]; !m.Mode.IsDir() && m.Ino != 0 {
+				t.inodes[[2]uint64{m.Dev, m.Ino}] = m
 			}
 		}
 	}
 	born := now.born[n.Path]
-	if m := b.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) { // not one whose number was given away again
+	if m := t.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) { // not one whose number was given away again
 		return !m.held()
 	}
 	const coarse = int64(2e9) // of the clocks of some file systems

@@ -101,6 +101,9 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	return said, explain(err)
 }
 
+// Most is how many bytes from before one command leaves to be put back.
+func (s *Store) Most() int64 { return s.bounds.Blobs }
+
 // Cover says what a snapshot of a workspace would cover. It reads no file, and changes nothing.
 func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) {
 	root, err := workspace.Open(at.Root)
@@ -207,7 +210,8 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	if t.known = map[string]*node{}; p.latest != nil {
 		t.known = p.latest.byPath()
 	}
-	how := workspace.Surveying{File: t.file, Skip: p.skipped(dir)}
+	// What was covered once stays so, whatever is written into ignore files since: by a command, for example.
+	how := workspace.Surveying{File: t.file, Skip: p.skipped(dir), Known: func(name string) bool { return t.known[name] != nil }}
 	if before != nil {
 		how.Rules = before.rulesOf()
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -136,6 +137,9 @@ func (s *Store) Trust(root string, c *Content, by string, at time.Time) error {
 func (s *Store) explain(err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return regie.Errorf(regie.CodeDiskFull, "the disk is full: the decision cannot be kept in %s", s.dir)
 	}
 	return regie.Errorf(regie.CodeNoPermission, "the decision cannot be kept in %s: %v", s.dir, err)
 }

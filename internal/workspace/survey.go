@@ -61,6 +61,8 @@ func (r *Rules) none() bool {
 type Surveying struct {
 	// Rules are the ignore files of directories that count in place of those that are there; with known false those that are there count.
 	Rules func(dir string) (rules Rules, known bool)
+	// Known says of a path whether it is looked at even where an ignore file names it; nil: none is.
+	Known func(name string) bool
 	// Skip is a directory, by its path without links, that is not looked at as if it were not there; "" for none.
 	Skip string
 	// File is called with each regular file; open, which is good for this call only, opens that very file for reading. Its error ends the
@@ -180,7 +182,7 @@ func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores
 	switch {
 	case protectedName(name, true) == Internal, isTemp(name), full == s.how.Skip:
 		return nil
-	case ignores.Ignored(name, entry.IsDir()):
+	case ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
 		if entry.IsDir() {
 			full += "/"
 		}

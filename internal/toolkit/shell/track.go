@@ -112,6 +112,9 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 		all := append(append(append([]string{}, said.UnreadableNames...), said.SpecialNames...), said.OddNames...)
 		out = append(out, regie.Say("no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
 	}
+	if said.Bytes > k.snapshots.Most() {
+		out = append(out, regie.Say("an undo takes back at most %s MiB of what it changes", strconv.FormatInt(k.snapshots.Most()>>20, 10)))
+	}
 	if said.Beyond {
 		out = append(out, regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
 	}
