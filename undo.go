@@ -107,6 +107,8 @@ type Effect struct {
 	Tool      string    `json:"tool"`
 	State     CallState `json:"state"` // SUCCEEDED or UNKNOWN
 	Arguments string    `json:"arguments,omitempty"`
+	// Why is what of it is not taken back, where its files are; nil where the tool's effects are none that could be.
+	Why *Sentence `json:"why,omitempty"`
 	// Trash is the absolute path of a deleted file that is too large to be put back by itself: a person can move it back.
 	Trash string `json:"trash,omitempty"`
 }

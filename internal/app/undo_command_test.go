@@ -105,6 +105,34 @@ func TestUndoCommand(t *testing.T) {
 	u.same("undone again", before)
 }
 
+// TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the undo says so; what it deleted comes back with the
+// permissions of its directory.
+func TestUndoSparesOnlyCopies(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t, says("", runs("a", "mv my.log notes.txt; rm -r priv; echo new > made", 20)), says("ok")),
+		map[string]string{".gitignore": "*.log\n", "my.log": "the only copy\n", "priv/plan": "secret plan\n"})
+	if err := os.Chmod(filepath.Join(u.root, "priv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := u.say(regie.NewID(), "do it")
+	plan := u.plan(dispatch.UndoRequest{SessionID: run.SessionID})
+	if len(plan.Effects) != 1 || plan.Effects[0].Why == nil || !strings.Contains(plan.Effects[0].Why.String(), "what no undo brings back: notes.txt") {
+		t.Errorf("effects: %+v", plan.Effects)
+	}
+	if done := u.undo(dispatch.UndoRequest{Target: run.RoundID, Plan: plan.Plan}); done.Left() != 0 {
+		t.Errorf("left: %+v", done.Files)
+	}
+	if data, err := os.ReadFile(filepath.Join(u.root, "notes.txt")); err != nil || string(data) != "the only copy\n" {
+		t.Errorf("the only copy is gone: %q, %v", data, err)
+	}
+	if _, err := os.Lstat(filepath.Join(u.root, "made")); err == nil {
+		t.Error("what the command made is still there")
+	}
+	if info, err := os.Stat(filepath.Join(u.root, "priv")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the private directory came back as %v, %v", info, err)
+	}
+}
+
 // TestUndoSeries: several runs of a session are planned on one another and undone together, back to a message, commands and files alike; and they
 // come again in the other order.
 func TestUndoSeries(t *testing.T) {

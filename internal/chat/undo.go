@@ -83,6 +83,9 @@ func (p *Page) effects(list []regie.Effect) {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
 		}
 		p.line(line)
+		if e.Why != nil {
+			p.line("         " + plain.Line(p.Text.Sentence(*e.Why)))
+		}
 	}
 }
 

@@ -52,7 +52,10 @@ func (t *tree) byPath() map[string]*node {
 
 // equal reports whether two trees are the same in every respect.
 func (t *tree) equal(other *tree) bool {
-	return t.git == other.git && t.special == other.special && t.odd == other.odd && slices.Equal(t.blind, other.blind) && slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
+	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) || !slices.Equal(t.nodes, other.nodes) {
+		return false
+	}
+	return maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
 		return bytes.Equal(a.Exclude, b.Exclude) && slices.EqualFunc(a.Files[:], b.Files[:], bytes.Equal)
 	})
 }

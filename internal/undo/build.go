@@ -48,6 +48,7 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 	for i := range b.source.Calls {
 		c := &b.source.Calls[i]
 		done := c.State == regie.CallSucceeded
+		var why *regie.Sentence
 		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable { // a sub-agent's calls stand for themselves
 			continue
 		}
@@ -56,8 +57,12 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 			if out = append(out, made...); err == nil && done {
 				continue
 			}
+			if err != nil && !errors.Is(err, errNotFiles) {
+				sentence := regie.SentenceOf(err)
+				why = &sentence
+			}
 		}
-		effects = append(effects, regie.Effect{CallID: c.ID, Tool: c.Tool, State: c.State, Arguments: brief(c)})
+		effects = append(effects, regie.Effect{CallID: c.ID, Tool: c.Tool, State: c.State, Arguments: brief(c), Why: why})
 	}
 	return out, effects
 }

@@ -82,10 +82,16 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 		return nil, regie.Errorf(regie.CodeCorrupt, "what was stored of the command cannot be read")
 	}
 	confined := intended.Sandbox == string(sandbox.Bubblewrap) || intended.Sandbox == string(sandbox.Landlock)
-	if !confined || changed.Uncovered > 0 || changed.Git {
-		return changed.Files, regie.Errorf(regie.CodeToolError, "the command may have done more than can be taken back")
+	switch {
+	case changed.Uncovered > 0:
+		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s", names(changed.Names, changed.Uncovered))
+	case changed.Git:
+		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed the history of the repository, its branches, tags or stashes")
+	case !confined:
+		return changed.Files, regie.Errorf(regie.CodeToolError, "nothing kept it in the workspace: what else it has done is not known")
+	default:
+		return changed.Files, nil
 	}
-	return changed.Files, nil
 }
 
 // looking bounds how long a preview looks at what an undo would cover.
