@@ -694,7 +694,7 @@ CREATE TABLE undo_files (
     to_perm   INTEGER NOT NULL,
     outcome   TEXT CHECK (outcome IS NULL OR outcome = 'UNDONE' OR outcome = 'NOT_UNDONE'),
     code      TEXT CHECK (code IS NULL OR outcome = 'NOT_UNDONE'),
-    why       TEXT CHECK (why IS NULL OR outcome = 'NOT_UNDONE'),
+    why       TEXT CHECK (why IS NULL OR outcome = 'NOT_UNDONE'), to_dir_perm INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (undo_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 

@@ -149,8 +149,8 @@ func (t *tx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
 	}
 	for i := range u.Files {
 		f := &u.Files[i]
-		if err := t.exec("INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm)); err != nil {
+		if err := t.exec("INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm), int64(f.To.DirPerm)); err != nil {
 			return err
 		}
 	}

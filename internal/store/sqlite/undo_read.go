@@ -68,7 +68,7 @@ func readUndos(ctx context.Context, q querier, where string, args ...any) ([]reg
 }
 
 func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoFile, error) {
-	rows, err := q.QueryContext(ctx, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, outcome, code, why FROM undo_files
+	rows, err := q.QueryContext(ctx, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm, outcome, code, why FROM undo_files
 		WHERE undo_id = ? ORDER BY ordinal`, undo)
 	if err != nil {
 		return nil, err
@@ -77,12 +77,12 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 	out := []regie.UndoFile{}
 	for rows.Next() {
 		var f regie.UndoFile
-		var from, to int64
+		var from, to, dir int64
 		var outcome, code, why sql.NullString
-		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &outcome, &code, &why); err != nil {
+		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &dir, &outcome, &code, &why); err != nil {
 			return nil, err
 		}
-		f.From.Perm, f.To.Perm = fs.FileMode(from), fs.FileMode(to)
+		f.From.Perm, f.To.Perm, f.To.DirPerm = fs.FileMode(from), fs.FileMode(to), fs.FileMode(dir)
 		f.Outcome, f.Code = regie.UndoOutcome(outcome.String), regie.Code(code.String)
 		if why.Valid {
 			if err := json.Unmarshal([]byte(why.String), &f.Why); err != nil {

@@ -5,6 +5,9 @@
 
 ALTER TABLE calls ADD COLUMN changed TEXT CHECK (changed IS NULL OR (kind = 'action' AND started_at IS NOT NULL AND settled_at IS NOT NULL));
 
+-- The permissions of the directory that a file comes back into, where that went with it.
+ALTER TABLE undo_files ADD COLUMN to_dir_perm INTEGER NOT NULL DEFAULT 0;
+
 -- +goose StatementBegin
 CREATE TRIGGER calls_changed BEFORE UPDATE OF changed ON calls
 WHEN NEW.changed IS NOT OLD.changed AND NOT (OLD.state = 'STARTED' AND OLD.settled_at IS NULL AND OLD.changed IS NULL AND NEW.settled_at IS NOT NULL)
