@@ -32,7 +32,7 @@ func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	w.must(err)
 	return regie.Undo{
 		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, By: "ada", Chat: true,
-		Files:   []regie.UndoFile{{Path: "a", From: regie.FileState{Hash: from, Size: 5, Perm: 0o644}, To: regie.FileState{Hash: to, Size: 6, Perm: 0o600}}, {Path: "b", From: regie.FileState{Hash: from, Size: 5}}},
+		Files:   []regie.UndoFile{{Path: "a", From: regie.FileState{Hash: from, Size: 5, Perm: 0o644}, To: regie.FileState{Hash: to, Size: 6, Perm: 0o600, DirPerm: 0o700}}, {Path: "b", From: regie.FileState{Hash: from, Size: 5}}},
 		Removes: []string{"d"}, Makes: []string{"e"}, Effects: []regie.Effect{{CallID: regie.NewID(), Tool: "x.pay", State: regie.CallUnknown, Arguments: "{}"}},
 	}
 }
