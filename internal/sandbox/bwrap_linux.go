@@ -71,7 +71,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 		}
 	}
 	args = append(args, "--bind", c.Root, c.Root)
-	args = append(args, guardArgs(c.Root)...)
+	args = append(append(args, guardArgs(c.Root)...), guardNested(c.Root)...)
 	for _, path := range s.masked(who) {
 		visible := within(path, c.Root) || slices.ContainsFunc(readable, func(dir string) bool { return within(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {
@@ -98,13 +98,18 @@ func (s *Sandbox) insideHome() string {
 // guardArgs keep what runs programs outside the sandbox from being written: the hooks and the configuration of git, and what people write for Regie.
 // Of a repository in which these are links, or are not there and could be made, nothing may be written.
 func guardArgs(root string) (args []string) {
+	if _, err := os.Lstat(filepath.Join(root, ".regie")); err == nil {
+		args = append(args, "--ro-bind", filepath.Join(root, ".regie"), filepath.Join(root, ".regie"))
+	}
+	return append(args, guardRepository(filepath.Join(root, ".git"))...)
+}
+
+func guardRepository(git string) (args []string) {
 	readOnly := func(path string) {
 		if _, err := os.Lstat(path); err == nil {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
-	readOnly(filepath.Join(root, ".regie"))
-	git := filepath.Join(root, ".git")
 	info, err := os.Lstat(git)
 	if err != nil {
 		return args
@@ -116,7 +121,7 @@ func guardArgs(root string) (args []string) {
 		return args
 	}
 	args = append(args, "--bind", git, git) // a place of its own, so that it cannot be renamed
-	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "modules", "worktrees"} {
+	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees"} {
 		readOnly(filepath.Join(git, name))
 	}
 	return args

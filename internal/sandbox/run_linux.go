@@ -45,11 +45,15 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	defer clean()
 	var absent []string
+	var before []fs.FileInfo
 	if c.Tier != None {
-		absent = untrapped(c.Root)
+		absent, before = untrapped(c.Root), described(c.Root, nested(c.Root))
 	}
 	r := &running{cmd: cmd, command: c}
 	result, err := r.run(ctx, j)
+	if c.Tier != None {
+		absent = append(absent, appeared(c.Root, before)...)
+	}
 	result.Removed = disarm(c.Root, absent)
 	return result, err
 }
