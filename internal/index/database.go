@@ -76,21 +76,36 @@ var (
 // held says that the caller holds the lock for that.
 func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (db *database, err error) {
 	for range maxTries {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		dir, _ := os.Stat(filepath.Dir(path)) // where it has gone by now, what follows fails
 		db, err = openOrMakeOnce(ctx, path, held, spoiled)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errMissing) {
-			break // somebody deletes what is being opened or made
+		away := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMissing) || vanished(err, path) || !same(filepath.Dir(path), dir)
+		if err == nil || ctx.Err() != nil || !away {
+			break // nobody takes away what is being opened or made, or the lock of who makes it
 		}
 	}
 	return db, err
+}
+
+// vanished reports whether a database failed because somebody has taken its files away meanwhile.
+func vanished(err error, path string) bool {
+	var driver *sqlite.Error
+	if !errors.As(err, &driver) {
+		return false
+	}
+	if code := driver.Code() & 0xff; code != lib.SQLITE_IOERR && code != lib.SQLITE_CANTOPEN {
+		return false
+	}
+	_, missing := os.Stat(path)
+	return errors.Is(missing, fs.ErrNotExist)
 }
 
 // maxTries is how often something is tried that others keep taking away.
 const maxTries = 5
 
 func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.FileInfo) (*database, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
 	if !same(path, spoiled) {
 		if db, err := openFile(ctx, path); !unusable(err) {
 			return db, err
