@@ -123,7 +123,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"empty":          {func(r *dispatch.RunRequest) { r.Text = " \n" }, regie.CodeBadRequest},
 		"too long":       {func(r *dispatch.RunRequest) { r.Text = strings.Repeat("x", 5<<20) }, regie.CodeBadRequest},
 		"no session":     {func(r *dispatch.RunRequest) { r.SessionID = regie.ID{} }, regie.CodeBadRequest},
-		"no model":       {func(r *dispatch.RunRequest) { r.Model = "" }, regie.CodeNoModel},
+		"no model":       {func(r *dispatch.RunRequest) { r.Provider, r.Model = "another", "" }, regie.CodeNoModel},
 		"relative root":  {func(r *dispatch.RunRequest) { r.Root = "here" }, regie.CodePathInvalid},
 		"other settings": {func(r *dispatch.RunRequest) { r.Settings = regie.HashOf([]byte("other")) }, regie.CodeConflict},
 		"bad pattern":    {func(r *dispatch.RunRequest) { r.Policy.Allow = []string{"[files"} }, regie.CodeBadPattern},

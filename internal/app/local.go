@@ -51,6 +51,9 @@ type local struct {
 
 // Submit implements dispatch.Control.
 func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+	if err := l.fill(ctx, &in); err != nil {
+		return dispatch.Run{}, err
+	}
 	if err := l.validate(&in); err != nil {
 		return dispatch.Run{}, err
 	}

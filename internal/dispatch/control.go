@@ -44,6 +44,7 @@ type Control interface {
 	Sessions
 	Undoing
 	Caching
+	Places
 }
 
 // Prompt is a request as a model gets it, byte for byte, with its parts (decision 14).
@@ -62,22 +63,24 @@ type PromptRequest struct {
 	CallPart string `json:"call_part,omitempty"`
 }
 
-// RunRequest is a message for an agent in a workspace.
+// RunRequest is a message for an agent in a workspace. What it leaves empty of the workspace, the agent and the model is that of the session, and else of
+// the engine's own settings.
 type RunRequest struct {
 	// ClientID makes a repeated request add nothing (spec 2.3).
 	ClientID string `json:"client_message_id"`
 	// SessionID names the session; its first message makes it.
 	SessionID regie.ID `json:"session_id"`
-	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1).
-	Root    string `json:"root"`
-	FoundBy string `json:"found_by"`
-	Text    string `json:"text"`
+	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1). WorkspaceID names a known one in its place.
+	Root        string   `json:"root,omitempty"`
+	FoundBy     string   `json:"found_by,omitempty"`
+	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
+	Text        string   `json:"text,omitempty"`
 	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2): texts and blocks in their order.
 	Segments []regie.Segment `json:"segments,omitempty"`
-	Agent    string          `json:"agent"`
+	Agent    string          `json:"agent,omitempty"`
 	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings as the caller sees them.
-	Provider string          `json:"provider"`
-	Model    string          `json:"model"`
+	Provider string          `json:"provider,omitempty"`
+	Model    string          `json:"model,omitempty"`
 	Settings regie.Hash      `json:"settings,omitzero"`
 	Policy   approval.Policy `json:"policy"`
 	// Type is the type of the session that the message makes: CHAT, also where it is empty, or AUTOMATION, a run that nobody watches.

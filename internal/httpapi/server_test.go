@@ -22,6 +22,7 @@ type refusing struct {
 // unreached is what no bad request may come to.
 type unreached interface {
 	dispatch.Sessions
+	dispatch.Places
 	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
 }
 
