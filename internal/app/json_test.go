@@ -38,7 +38,7 @@ func (b *bed) events(session regie.ID) []regie.Event {
 	b.t.Helper()
 	conn := b.connect()
 	defer conn.Close()
-	rounds, err := conn.List(b.t.Context(), b.root, 1)
+	rounds, err := conn.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 1})
 	if err != nil || len(rounds) == 0 || rounds[0].Session.ID != session {
 		b.t.Fatalf("the newest run is %+v, %v", rounds, err)
 	}

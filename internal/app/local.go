@@ -269,8 +269,8 @@ func (l *local) Get(ctx context.Context, round regie.ID) (store.RoundView, error
 }
 
 // List implements dispatch.Control.
-func (l *local) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	return l.store.Rounds(ctx, root, limit)
+func (l *local) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+	return l.store.Rounds(ctx, filter)
 }
 
 // Spent implements dispatch.Control.

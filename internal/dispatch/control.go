@@ -35,8 +35,8 @@ type Control interface {
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	// Prompt returns what would be sent to a session's model now, or what was sent in a stored model call, byte for byte (decision 14).
 	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
-	// List returns the newest rounds of the workspace at root, or of all for "".
-	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	// List returns the rounds that a filter selects, the newest first.
+	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them (spec 11.4).
 	Spent(ctx context.Context, root string) (store.Spent, error)
 	// Events gives a session's log after a sequence number and then follows it, until sink returns an error or ctx ends.
