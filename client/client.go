@@ -3,7 +3,6 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -181,59 +180,6 @@ func (c *Client) Spent(ctx context.Context, root string) (store.Spent, error) {
 	var spent store.Spent
 	err := c.call(ctx, http.MethodGet, "/api/v1/spending?"+url.Values{"root": {root}}.Encode(), nil, &spent)
 	return spent, err
-}
-
-// Events implements dispatch.Control.
-func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
-	response, err := c.send(ctx, http.MethodGet, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10), nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	reader := bufio.NewReader(response.Body)
-	var event, id string
-	for {
-		line, err := reader.ReadString('\n')
-		if err != nil {
-			return c.gone(ctx, err)
-		}
-		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")
-		switch field {
-		case "":
-			event, id = "", ""
-		case "id":
-			id = value
-		case "event":
-			event = value
-		case "data":
-			if err := told(event, id, value, sink); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// told gives sink what an event of a stream says: a durable one has an id, and of the others only deltas and errors mean something here.
-func told(event, id, data string, sink func(dispatch.Item) error) error {
-	var item dispatch.Item
-	var err error
-	switch {
-	case id != "":
-		err = json.Unmarshal([]byte(data), &item.Event)
-	case event == "stream_chunk":
-		err = json.Unmarshal([]byte(data), &item.Delta)
-	case event == "error":
-		var p problem
-		if err = json.Unmarshal([]byte(data), &p); err == nil {
-			return p.err()
-		}
-	default:
-		return nil
-	}
-	if err != nil {
-		return regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
-	}
-	return sink(item)
 }
 
 // problem is what an engine says of an error.

@@ -322,3 +322,17 @@ func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink f
 		})
 	})
 }
+
+// Watch implements dispatch.Control. Over a change of engines it says that all sessions should be looked at anew.
+func (c *Conn) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	again := false
+	return c.say(ctx, func(control dispatch.Control) error {
+		if again {
+			if err := sink(regie.Event{Type: regie.EventSession}); err != nil {
+				return err
+			}
+		}
+		again = true
+		return control.Watch(ctx, sink)
+	})
+}

@@ -78,9 +78,6 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 			return run, err
 		}
 	}
-	if in.Follows {
-		l.dispatcher.Expect(in.SessionID)
-	}
 	var accepted store.Accepted
 	submission := store.Submission{
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy,
@@ -102,9 +99,6 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		accepted, err = l.dispatcher.Submit(ctx, submission)
 		return err
 	})
-	if err != nil && in.Follows {
-		l.dispatcher.Unexpect(in.SessionID)
-	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
 		Pending: accepted.Pending,
@@ -286,6 +280,11 @@ func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink 
 		return err
 	}
 	return l.dispatcher.Stream(ctx, session, after, sink)
+}
+
+// Watch implements dispatch.Control.
+func (l *local) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	return l.dispatcher.Watch(ctx, sink)
 }
 
 // title names a session after its first message.

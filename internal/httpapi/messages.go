@@ -48,8 +48,11 @@ func (s *server) messageOperations() []operation {
 	follow := described[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
 		"The log of a session from a place on, and then what comes; Last-Event-ID goes before after", http.StatusOK)
 	follow.streams, follow.serve = true, s.follow
+	watch := described[none, none, regie.Event](http.MethodGet, "/events", "watch_sessions",
+		"What happens in all sessions from now on: what changes a list of them. One without a session says: look at all of them anew", http.StatusOK)
+	watch.streams, watch.serve = true, s.watch
 	return []operation{
-		send,
+		send, watch,
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
 			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
 				limit := cmp.Or(in.Query.Limit, defaultPage)
@@ -84,7 +87,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	m := &in.Body
 	asked := dispatch.RunRequest{
 		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content, Segments: m.Segments, Provider: m.Provider, Model: m.Model,
-		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache, Follows: streamed,
+		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
 	}
 	asked.Policy.OnApproval, asked.Policy.Questions = "park", true // whoever speaks here can answer here
 	if err := s.known(r.Context(), in.ID); err != nil {

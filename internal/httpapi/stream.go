@@ -124,20 +124,46 @@ func newStream(w http.ResponseWriter) *stream {
 
 // stream gives a session's events to out until its client leaves, its end comes or the engine ends.
 func (s *server) stream(r *http.Request, out *stream, session regie.ID, after int64) {
+	if err := s.known(r.Context(), session); err != nil {
+		s.fail(out.w, r, err)
+		return
+	}
+	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Events(ctx, session, after, out.item) })
+}
+
+// watch streams what happens in all sessions.
+func (s *server) watch(w http.ResponseWriter, r *http.Request) {
+	if _, err := read[none, none](w, r, false); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out := newStream(w)
+	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Watch(ctx, out.watched) })
+}
+
+// watched writes an event of all sessions: its number is that of its own session's log, so it is no id here.
+func (o *stream) watched(e regie.Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames, err := frame(nil, "", string(e.Type), e)
+	if err == nil {
+		err = o.write(frames)
+	}
+	return err
+}
+
+// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
+func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
 	out.keepAlive(cancel)
 	defer out.close()
-	if err := s.known(ctx, session); err != nil {
-		s.fail(out.w, r, err)
-		return
-	}
 	if err := out.begin(); err != nil {
 		return
 	}
-	err := s.control.Events(ctx, session, after, out.item)
+	err := tell(ctx)
 	if err == nil || errors.Is(err, errStreamEnd) || ctx.Err() != nil || regie.CodeOf(err) == regie.CodeEngineGone {
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
