@@ -103,7 +103,7 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
 		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(),
+		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(),
 	)
 	c.speak(root)
 	return root
@@ -143,7 +143,5 @@ func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error)
 
 // attach connects for what needs no model: none is looked for.
 func (c *command) attach(ctx context.Context, o app.Options) (*app.Conn, error) {
-	o.Config = c.config
-	o.Log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: c.level}))
-	return app.Connect(ctx, o)
+	return app.Connect(ctx, c.options(o))
 }
