@@ -51,8 +51,11 @@ func (s *server) messageOperations() []operation {
 	watch := described[none, none, regie.Event](http.MethodGet, "/events", "watch_sessions",
 		"What happens in all sessions from now on: what changes a list of them. One without a session says: look at all of them anew", http.StatusOK)
 	watch.streams, watch.serve = true, s.watch
+	socket := described[none, none, none](http.MethodGet, "/ws", "open_websocket",
+		`A WebSocket that follows many sessions: {"type": "subscribe", "session_id", "after"} or "unsubscribe"; "*" is what happens in all of them`, http.StatusSwitchingProtocols)
+	socket.serve = s.ws
 	return []operation{
-		send, watch,
+		send, watch, socket,
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
 			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
 				limit := cmp.Or(in.Query.Limit, defaultPage)
