@@ -129,6 +129,7 @@ func (c *command) indexed(root string, s *app.IndexSummary) error {
 	skipped("large", func(n int64) string { return c.text.T("very large: %d", n) })
 	skipped("long lines", func(n int64) string { return c.text.T("written by a program, in lines without end: %d", n) })
 	skipped("name", func(n int64) string { return c.text.T("a name that no tool could use: %d", n) })
+	skipped("system", func(n int64) string { return c.text.T("directories of the system, such as /proc: %d", n) })
 	skipped("unreadable", func(n int64) string { return c.text.T("cannot be read: %d", n) })
 	if len(left) > 0 {
 		p.line("%s", c.text.T("not in the index: %s", strings.Join(left, ", ")))

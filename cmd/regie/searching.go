@@ -292,6 +292,9 @@ func (s *searching) searched(found int, seen *app.TextSearched) {
 	if seen.Clipped > 0 {
 		p.line("%s", s.text.T("%d large files were searched in part", seen.Clipped))
 	}
+	if seen.System > 0 {
+		p.line("%s", s.text.T("directories of the system, such as /proc, that were not searched: %d", seen.System))
+	}
 	if seen.Unreadable > 0 {
 		p.line("%s", s.text.T("%d files or directories cannot be read", seen.Unreadable))
 	}

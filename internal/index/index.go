@@ -114,6 +114,7 @@ const (
 	SkipSecret     Skip = "secret"     // it may hold a secret
 	SkipIgnored    Skip = "ignored"    // an ignore file names it, or the directory that it is: what is below is not counted
 	SkipUnreadable Skip = "unreadable" // it could not be opened
+	SkipSystem     Skip = "system"     // the kernel makes up what lies in the directory, as in /proc: what is below is not counted
 	SkipBeyond     Skip = "beyond"     // the workspace has more files, or deeper directories, than are looked at: how many is not known
 )
 

@@ -339,7 +339,9 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names} {
+	for why, n := range map[Skip]int64{
+		SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipSystem: u.walked.System, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names,
+	} {
 		out.Skipped[why] += n
 	}
 	if u.walked.TooMany {
