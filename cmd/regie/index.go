@@ -168,6 +168,10 @@ type indexBar struct {
 }
 
 func (b *indexBar) show(p app.IndexProgress) {
+	if p.Waits {
+		b.waits()
+		return
+	}
 	if p.Total == 0 {
 		return
 	}
@@ -187,6 +191,17 @@ func (b *indexBar) show(p app.IndexProgress) {
 		full = min(full, barWidth-1)
 	}
 	fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s", strings.Repeat("█", full), strings.Repeat("·", barWidth-full), plain.Strip(line))
+	b.drawn = true
+}
+
+// waits says why nothing moves.
+func (b *indexBar) waits() {
+	line := plain.Strip(b.text.T("waiting: another regie works on the index of this workspace"))
+	if !b.moves {
+		fmt.Fprintln(b.w, line)
+		return
+	}
+	fmt.Fprint(b.w, "\r\x1b[K"+line)
 	b.drawn = true
 }
 

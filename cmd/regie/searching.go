@@ -122,7 +122,7 @@ func (s *searching) update(ctx context.Context, x *app.Index) error {
 	bar := &indexBar{w: s.stderr, text: s.text, moves: isTerminal(s.stderr) && os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
 	began := time.Now()
 	show := func(p app.IndexProgress) {
-		if time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
+		if p.Waits || time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
 			bar.show(p)
 		}
 	}

@@ -198,7 +198,7 @@ func TestEmbedderAway(t *testing.T) {
 	}
 }
 
-// TestAnotherEmbedder: until its vectors are there the search is lexical; then those of the old one go.
+// TestAnotherEmbedder: until its vectors are there the search is lexical. Those of the old one stay, for whoever goes back to it, but not those of all.
 func TestAnotherEmbedder(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, _, file := place(t, animals)
@@ -228,8 +228,44 @@ func TestAnotherEmbedder(t *testing.T) {
 		t.Errorf("after: %+v", a)
 	}
 	var spaces, rows int
-	if err := x.db.read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 1 || rows != 3 {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 2 || rows != 6 {
 		t.Errorf("%d spaces with %d vectors, %v", spaces, rows, err)
+	}
+	first := openWith(t, root, file, s.URL, Money{Known: true})
+	put(t, root.Dir(), "new.md", "# New\n\nSomething else.\n")
+	refresh(t, first)
+	if got := embed(t, first); got.Made != 1 || got.Missing != 0 {
+		t.Errorf("back at the first one: %+v", got)
+	}
+	if a := find(t, first, Query{Text: "cat"}); a.Mode != Hybrid {
+		t.Errorf("%+v", a)
+	}
+	for i, f := range formats { // the others take the place of who was not used for longest, which is the second
+		if f.Name != "gemini" && f.Name != format().Name {
+			o := providertest.NewEmbedServer(t, &formats[i])
+			e, err := formats[i].Open(o.URL, 5*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := Open(t.Context(), root, Config{Path: file, Embedder: e, Money: Money{Known: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			embed(t, y)
+			embed(t, first)
+			_ = y.Close()
+		}
+	}
+	names := ""
+	if err := first.db.read.QueryRowContext(t.Context(), "SELECT count(*), (SELECT count(*) FROM embeddings), (SELECT group_concat(name) FROM spaces) FROM spaces").Scan(&spaces, &rows, &names); err != nil ||
+		spaces > maxSpaces || rows > 4*maxSpaces || !strings.Contains(names, first.config.Embedder.Space()) {
+		t.Errorf("%d spaces (%s) with %d vectors, %v", spaces, names, rows, err)
+	}
+	if len(formats) > maxSpaces && strings.Contains(names, e.Space()) {
+		t.Errorf("the one that was not used for longest is still there: %s", names)
+	}
+	if got := embed(t, first); got.Made != 0 {
+		t.Errorf("embedded again: %+v", got)
 	}
 }
 
@@ -390,6 +426,47 @@ func TestMoney(t *testing.T) {
 	embed(t, x)
 	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
 		t.Errorf("%d are counted after a refusal, want %d, %v", spent, e.Cost, err)
+	}
+}
+
+// TestMoneyLost: what nobody can use may have been paid for, so it is counted, and what is sent again has to fit into the day too.
+func TestMoneyLost(t *testing.T) {
+	s := providertest.NewEmbedServer(t, format())
+	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, _ [][]float32) bool {
+		if request < 3 {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"embeddings":[]}`))
+		}
+		return request < 3
+	}
+	root, _, file := place(t, animals)
+	most := int64(294) // tokens of one request, as its bytes bound them
+	money := Money{Known: true, Capped: true, Price: price.Price{Rates: price.Rates{Input: 1_000_000}}, PerDay: 10 * most}
+	x := openWith(t, root, file, s.URL, money)
+	x.rest = func(context.Context, time.Duration) error { return nil }
+	e := embed(t, x)
+	spent := func() (n int64) {
+		if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := spent(); e.Made != 3 || got <= 3*most || got != e.Cost || !e.Estimated {
+		t.Errorf("%d are counted after three answers of no use to requests of up to %d: %+v", got, most, e)
+	}
+	// A day that does not hold another try ends it.
+	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"embeddings":[]}`))
+		return true
+	}
+	root, _, file = place(t, animals)
+	money.PerDay = most + most/2
+	x = openWith(t, root, file, s.URL, money)
+	x.rest = func(context.Context, time.Duration) error { return nil }
+	before := len(s.Requests())
+	if e := embed(t, x); e.Code != regie.CodeOverBudget || len(s.Requests()) != before+1 || spent() > money.PerDay {
+		t.Errorf("%+v after %d requests, %d of %d", e, len(s.Requests())-before, spent(), money.PerDay)
 	}
 }
 

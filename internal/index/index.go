@@ -123,6 +123,8 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // how many files there are is not known yet
+	// Waits says that nothing is done yet, because another update is waited for, of this or of another process. All else is zero then.
+	Waits bool
 	// Embedding says that Done and Total are texts that have to be embedded, not files.
 	Embedding bool
 }

@@ -18,7 +18,9 @@ func TestWalksAvoidTheSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	below := func(name string) bool { return name == "proc" || strings.HasPrefix(name, "proc/") || name == "sys" || strings.HasPrefix(name, "sys/") }
+	below := func(name string) bool {
+		return name == "proc" || strings.HasPrefix(name, "proc/") || name == "sys" || strings.HasPrefix(name, "sys/")
+	}
 	seen, err := root.Search(t.Context(), workspace.Query{Text: "e", Path: ".", Wanted: below, Holds: below, Most: 10, MaxFile: 1 << 20}, func(m workspace.Match) bool {
 		t.Errorf("a line of %s", m.Path)
 		return false
