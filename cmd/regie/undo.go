@@ -67,6 +67,9 @@ func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags)
 	if err != nil {
 		return err
 	}
+	if f.runs > len(plans) && len(plans[len(plans)-1].Conflicts(f.force)) == 0 {
+		fmt.Fprintln(c.stderr, "regie: "+c.text.T("%d of the %d runs that were asked for can be undone here", len(plans), f.runs))
+	}
 	for i := range plans {
 		if !f.dry && f.yes {
 			break
