@@ -243,7 +243,7 @@ func (c *command) resumed(ctx context.Context, control dispatch.Control, name st
 	if name == "" {
 		return "", nil
 	}
-	root, err := c.scope(false)
+	root, err := c.scope(ctx, false)
 	if err != nil {
 		return "", err
 	}
