@@ -155,7 +155,10 @@ func (r *reader) hear(d Delta) {
 
 // takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
 func (d *Delta) takes(next *Delta) bool {
-	return d.Said == nil && next.Said == nil && d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
+	if d.Said != nil || next.Said != nil {
+		return false
+	}
+	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
 		len(d.Content)+len(d.Thinking)+len(d.Output)+len(next.Content)+len(next.Thinking)+len(next.Output) <= maxPiece
 }
 

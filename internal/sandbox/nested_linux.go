@@ -81,7 +81,7 @@ func (n *nests) look(dir string, depth int) {
 			}
 		}
 		n.entries += len(entries)
-		if err != nil && err != io.EOF || n.entries > n.most && err == nil { //nolint:errorlint // ReadDir returns it as it is
+		if err != nil && err != io.EOF || n.entries > n.most && err == nil {
 			n.closed = append(n.closed, dir)
 			_ = f.Close() // it was only read
 			return

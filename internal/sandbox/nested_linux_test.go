@@ -86,7 +86,7 @@ func TestBeyond(t *testing.T) {
 			if r.text() != "" && strings.Contains(r.text(), "wrote in") || !slices.Contains(r.Closed, "later") || len(r.Closed) < 2 || slices.Contains(r.Closed, "early") || len(r.Unseen) > 0 {
 				t.Errorf("%s: closed %v, unseen %v", r.text(), r.Closed, r.Unseen)
 			}
-			if data, err := os.ReadFile(filepath.Join(b.root, "early/file")); string(data) != "x\n" {
+			if data, err := os.ReadFile(filepath.Join(b.root, "early", "file")); string(data) != "x\n" {
 				t.Errorf("%q, %v", data, err)
 			}
 			mostEntries = 1000
