@@ -82,6 +82,11 @@ func waiting(progress func(Progress)) func() {
 
 // turn waits for the updates of this process that are under way.
 func (x *Index) turn(ctx context.Context, progress func(Progress)) error {
+	select {
+	case x.updates <- struct{}{}:
+		return nil
+	default:
+	}
 	silence := time.NewTimer(lockSilence)
 	defer silence.Stop()
 	for {
