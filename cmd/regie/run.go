@@ -317,11 +317,12 @@ func (c *command) workspace(ctx context.Context, here bool) (root, foundBy strin
 }
 
 // directory is workspace for what works on this machine's own files.
-func (c *command) directory(here bool) (root, foundBy string, err error) {
+func (c *command) directory(here bool) (root string, err error) {
 	if c.config.Server != "" {
-		return "", "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
+		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
 	}
-	return c.workspace(context.Background(), here)
+	root, _, err = c.workspace(context.Background(), here)
+	return root, err
 }
 
 // served is the workspace of a directory of a server's machine.

@@ -222,7 +222,8 @@ func (e *Engine) serve(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	e.server = &http.Server{Handler: httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate})} //nolint:gosec // a private Unix socket: its only clients are the user's own
+	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate})
+	e.server = &http.Server{Handler: handler} //nolint:gosec // a private Unix socket: its only clients are the user's own
 	e.served = make(chan struct{})
 	go func() {
 		defer close(e.served)

@@ -197,8 +197,8 @@ func isBeyond(addr string) (bool, error) {
 	if host == "localhost" {
 		return false, nil
 	}
-	at, err := netip.ParseAddr(host)
-	return err != nil || !at.IsLoopback(), nil
+	at, _ := netip.ParseAddr(host) // a name leads anywhere
+	return !at.IsLoopback(), nil
 }
 
 func listenError(err error, addr string) error {

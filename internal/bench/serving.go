@@ -74,6 +74,7 @@ type remote struct {
 	out             *bufio.Reader
 	child           *exec.Cmd
 	workspace       string
+	http            http.Client
 }
 
 func (s *session) startRemote() (*remote, error) {
@@ -135,7 +136,7 @@ func (r *remote) request(path string, body any, accept string) (*http.Response, 
 	}
 	request.Header.Set("Authorization", "Bearer "+r.token)
 	request.Header.Set("Accept", accept)
-	response, err := http.DefaultClient.Do(request)
+	response, err := r.http.Do(request)
 	if err == nil && response.StatusCode >= 300 {
 		said, _ := io.ReadAll(response.Body)
 		_ = response.Body.Close() // what it said matters more
@@ -184,7 +185,7 @@ func (s *session) serving() error {
 }
 
 func (r *remote) load(width, sessions int) error {
-	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = width //nolint:forcetypeassert // its documented type
+	r.http.Transport = &http.Transport{MaxIdleConnsPerHost: width}
 	took := make([]int64, sessions)
 	work := make(chan int)
 	failed := make(chan error, width)

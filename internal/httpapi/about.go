@@ -46,8 +46,8 @@ type readiness struct {
 // ready says whether the server can do its work, and what keeps it from that (spec 10.2).
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	out := readiness{Ready: true, Checks: []Check{}}
-	if s.Config.Ready != nil {
-		out.Checks = s.Config.Ready(r.Context())
+	if s.Ready != nil {
+		out.Checks = s.Ready(r.Context())
 	}
 	status := http.StatusOK
 	for i := range out.Checks {

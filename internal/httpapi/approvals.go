@@ -32,14 +32,16 @@ func (q *approvalsQuery) filter() store.InboxFilter {
 
 func (s *server) approvalOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions", http.StatusOK, func(ctx context.Context, in *request[inboxQuery, none]) (store.Inbox, error) {
-			q := &in.Query
-			return s.control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief})
-		}),
-		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody", http.StatusOK, func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
-			inbox, err := s.control.Inbox(ctx, in.Query.filter())
-			return Page[regie.Approval]{Items: some(inbox.Approvals)}, err
-		}),
+		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions", http.StatusOK,
+			func(ctx context.Context, in *request[inboxQuery, none]) (store.Inbox, error) {
+				q := &in.Query
+				return s.control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief})
+			}),
+		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody", http.StatusOK,
+			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
+				inbox, err := s.control.Inbox(ctx, in.Query.filter())
+				return Page[regie.Approval]{Items: some(inbox.Approvals)}, err
+			}),
 		about(s, http.MethodGet, "/approvals/{id}", "show_approval", "An approval with what its calls would do", s.approval),
 		op(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (store.Resolved, error) {
@@ -49,17 +51,19 @@ func (s *server) approvalOperations() []operation {
 				}
 				return s.control.Decide(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody", http.StatusOK, func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
-			inbox, err := s.control.Inbox(ctx, in.Query.filter())
-			return Page[regie.Question]{Items: some(inbox.Questions)}, err
-		}),
-		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK, func(ctx context.Context, in *request[none, dispatch.AnswerRequest]) (store.Resolved, error) {
-			in.Body.Request = cmp.Or(in.Body.Request, in.Key)
-			if err := addressed(in.ID, &in.Body.QuestionID); err != nil {
-				return store.Resolved{}, err
-			}
-			return s.control.Answer(ctx, in.Body)
-		}),
+		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody", http.StatusOK,
+			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
+				inbox, err := s.control.Inbox(ctx, in.Query.filter())
+				return Page[regie.Question]{Items: some(inbox.Questions)}, err
+			}),
+		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.AnswerRequest]) (store.Resolved, error) {
+				in.Body.Request = cmp.Or(in.Body.Request, in.Key)
+				if err := addressed(in.ID, &in.Body.QuestionID); err != nil {
+					return store.Resolved{}, err
+				}
+				return s.control.Answer(ctx, in.Body)
+			}),
 		op(s, http.MethodPost, "/sessions/{id}/responses", "respond", "Answer the question that a session waits with", http.StatusOK, s.respond),
 		op(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call", "Say what became of a call whose outcome nobody knew", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.ResolveRequest]) (none, error) {

@@ -62,8 +62,8 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s %s has the id %q, which is another's, or says nothing", o.method, o.path, o.id)
 		}
 		ids[o.id] = true
-		for i := range o.query.NumField() {
-			f := o.query.Field(i)
+		for f := range o.query.Fields() {
+			f := f
 			if f.Tag.Get("query") == "" || f.Tag.Get("doc") == "" {
 				t.Errorf("the parameter %s of %s has no name or says nothing", f.Name, o.id)
 			}
@@ -88,6 +88,7 @@ type documenting struct {
 }
 
 func newDocument(t *testing.T) *documenting {
+	t.Helper()
 	d := &documenting{t: t, components: map[string]*jsonschema.Schema{}, comments: map[string]string{}, words: map[string][]any{}}
 	text := func(format, about string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: format, Description: about}
@@ -132,7 +133,8 @@ func (d *documenting) read(dir string) {
 		d.comments[key] = sentence(typ.Doc)
 		for _, group := range typ.Consts {
 			for _, spec := range group.Decl.Specs {
-				for _, value := range spec.(*ast.ValueSpec).Values {
+				values, _ := spec.(*ast.ValueSpec)
+				for _, value := range values.Values {
 					if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 						word, _ := strconv.Unquote(literal.Value) // the parser has read it
 						d.words[key] = append(d.words[key], word)
@@ -141,7 +143,8 @@ func (d *documenting) read(dir string) {
 			}
 		}
 		for _, spec := range typ.Decl.Specs {
-			fields, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType)
+			named, _ := spec.(*ast.TypeSpec)
+			fields, ok := named.Type.(*ast.StructType)
 			if !ok {
 				continue
 			}
@@ -189,8 +192,8 @@ func (d *documenting) collect(t reflect.Type, seen map[reflect.Type]bool) {
 		}
 		d.components[name] = &jsonschema.Schema{} // its place: types may consist of themselves
 		d.types[t] = &jsonschema.Schema{Ref: "#/components/schemas/" + name}
-		for i := range t.NumField() {
-			d.collect(t.Field(i).Type, seen)
+		for field := range t.Fields() {
+			d.collect(field.Type, seen)
 		}
 		*d.components[name] = *d.object(t)
 	}
@@ -290,8 +293,8 @@ func (d *documenting) operation(o *operation) object {
 	if strings.Contains(o.path, "{id}") {
 		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "format": "uuid"}})
 	}
-	for i := range o.query.NumField() {
-		parameters = append(parameters, d.parameter(o.query.Field(i)))
+	for field := range o.query.Fields() {
+		parameters = append(parameters, d.parameter(field))
 	}
 	if o.method != http.MethodGet {
 		parameters = append(parameters, object{
@@ -369,8 +372,8 @@ func (d *documenting) page() any {
 	}
 	for _, o := range rows() {
 		r := row{Method: o.method, Path: base + o.path, ID: o.id, Summary: o.summary, In: name(o.in), Out: name(o.out)}
-		for i := range o.query.NumField() {
-			f := o.query.Field(i)
+		for f := range o.query.Fields() {
+			f := f
 			r.Parameters = append(r.Parameters, parameter{f.Tag.Get("query"), f.Tag.Get("doc")})
 		}
 		out.Operations = append(out.Operations, r)

@@ -34,9 +34,7 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		Question regie.ID        `json:"question_id"`
 		State    regie.WaitState `json:"state"`
 	}
-	if json.Unmarshal(item.Event.Body, &body) != nil { // erased
-		return nil, nil
-	}
+	_ = json.Unmarshal(item.Event.Body, &body) // of an erased body it says nothing
 	switch item.Event.Type {
 	case regie.EventMessage:
 		if body.AI == nil {

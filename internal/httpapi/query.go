@@ -46,8 +46,8 @@ func bind(values url.Values, into any) error {
 // instead names the parameters that there are.
 func instead(kind reflect.Type) string {
 	var names []string
-	for i := range kind.NumField() {
-		names = append(names, kind.Field(i).Tag.Get("query"))
+	for field := range kind.Fields() {
+		names = append(names, field.Tag.Get("query"))
 	}
 	if len(names) == 0 {
 		return ""
@@ -60,7 +60,7 @@ func set(field reflect.Value, as reflect.StructField, text string) error {
 	if words := strings.Fields(as.Tag.Get("enum")); len(words) > 0 && !slices.Contains(words, text) {
 		return regie.Errorf(regie.CodeBadRequest, "%s must be one of: %s", name, strings.Join(words, ", "))
 	}
-	if id, ok := field.Addr().Interface().(*regie.ID); ok {
+	if id, ok := reflect.TypeAssert[*regie.ID](field.Addr()); ok {
 		var err error
 		*id, err = regie.ParseID(text)
 		return err

@@ -22,9 +22,10 @@ type pageQuery struct {
 
 func (s *server) roundOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/rounds", "list_rounds", "The rounds, the newest first", http.StatusOK, func(ctx context.Context, in *request[roundsQuery, none]) (Page[store.RoundSummary], error) {
-			return s.rounds(ctx, store.RoundFilter{Root: in.Query.Root, Limit: in.Query.Limit}, in.Query.Cursor)
-		}),
+		op(s, http.MethodGet, "/rounds", "list_rounds", "The rounds, the newest first", http.StatusOK,
+			func(ctx context.Context, in *request[roundsQuery, none]) (Page[store.RoundSummary], error) {
+				return s.rounds(ctx, store.RoundFilter{Root: in.Query.Root, Limit: in.Query.Limit}, in.Query.Cursor)
+			}),
 		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session", "The rounds of a session, the newest first", http.StatusOK,
 			func(ctx context.Context, in *request[pageQuery, none]) (Page[store.RoundSummary], error) {
 				if err := s.known(ctx, in.ID); err != nil {

@@ -37,10 +37,11 @@ func posted[B, A any](s *server, path, id, summary string, do func(context.Conte
 func (s *server) undoOperations() []operation {
 	return []operation{
 		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.control.PlanUndo),
-		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK, func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-			keyed(in.Key, &in.Body.UndoID)
-			return s.control.Undo(ctx, in.Body)
-		}),
+		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
+				keyed(in.Key, &in.Body.UndoID)
+				return s.control.Undo(ctx, in.Body)
+			}),
 		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session", "Take back what the newest run of a session did to files", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
 				keyed(in.Key, &in.Body.UndoID)
@@ -82,9 +83,10 @@ type selectionQuery struct {
 // keepingOperations are about what is kept: cache, money, audit, prompts, rules.
 func (s *server) keepingOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules", http.StatusOK, func(ctx context.Context, in *request[rulesQuery, none]) (store.RuleList, error) {
-			return s.control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
-		}),
+		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules", http.StatusOK,
+			func(ctx context.Context, in *request[rulesQuery, none]) (store.RuleList, error) {
+				return s.control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
+			}),
 		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
 				return none{}, s.control.Revoke(ctx, in.Body)
@@ -96,15 +98,18 @@ func (s *server) keepingOperations() []operation {
 					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt, CallID: q.Call, CallPart: q.CallPart,
 				})
 			}),
-		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK, func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
-			return s.control.Spent(ctx, in.Query.Root)
-		}),
-		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK, func(ctx context.Context, in *request[selectionQuery, none]) ([]store.LogReport, error) {
-			return s.control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
-		}),
-		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK, func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
-			return s.control.CacheStats(ctx, in.Query.Root)
-		}),
+		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
+			func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
+				return s.control.Spent(ctx, in.Query.Root)
+			}),
+		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
+			func(ctx context.Context, in *request[selectionQuery, none]) ([]store.LogReport, error) {
+				return s.control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+			}),
+		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
+			func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
+				return s.control.CacheStats(ctx, in.Query.Root)
+			}),
 		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.control.ClearCache),
 	}
 }

@@ -24,31 +24,34 @@ type removeQuery struct {
 
 func (s *server) sessionOperations() []operation {
 	return []operation{
-		op(s, http.MethodPost, "/sessions", "create_session", "Make a session", http.StatusCreated, func(ctx context.Context, in *request[none, dispatch.SessionRequest]) (regie.Session, error) {
-			keyed(in.Key, &in.Body.SessionID)
-			return s.control.NewSession(ctx, in.Body)
-		}),
+		op(s, http.MethodPost, "/sessions", "create_session", "Make a session", http.StatusCreated,
+			func(ctx context.Context, in *request[none, dispatch.SessionRequest]) (regie.Session, error) {
+				keyed(in.Key, &in.Body.SessionID)
+				return s.control.NewSession(ctx, in.Body)
+			}),
 		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first", http.StatusOK, s.sessions),
 		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.control.Session),
-		op(s, http.MethodPatch, "/sessions/{id}", "rename_session", "Give a session another name", http.StatusOK, func(ctx context.Context, in *request[none, dispatch.RenameRequest]) (none, error) {
-			err := addressed(in.ID, &in.Body.SessionID)
-			if err == nil {
-				err = s.control.Rename(ctx, in.Body)
-			}
-			return none{}, err
-		}),
+		op(s, http.MethodPatch, "/sessions/{id}", "rename_session", "Give a session another name", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.RenameRequest]) (none, error) {
+				err := addressed(in.ID, &in.Body.SessionID)
+				if err == nil {
+					err = s.control.Rename(ctx, in.Body)
+				}
+				return none{}, err
+			}),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session", "Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
 				return s.control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session", "Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated, s.fork),
-		op(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read", http.StatusOK, func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
-			err := addressed(in.ID, &in.Body.SessionID)
-			if err == nil {
-				err = s.control.MarkRead(ctx, in.Body)
-			}
-			return none{}, err
-		}),
+		op(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
+				err := addressed(in.ID, &in.Body.SessionID)
+				if err == nil {
+					err = s.control.MarkRead(ctx, in.Body)
+				}
+				return none{}, err
+			}),
 		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session", s.control.Export),
 		said(s, "/sessions/{id}/interrupt", "interrupt_session", "End the session's round at its current exchange; the session stays usable", s.toRound(s.control.Interrupt)),
 		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed", s.toRound(s.control.Pause)),

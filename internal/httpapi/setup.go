@@ -65,7 +65,7 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 			return
 		}
 		until := time.Now().Add(cookieTime)
-		http.SetCookie(w, &http.Cookie{
+		http.SetCookie(w, &http.Cookie{ //nolint:gosec // it is Secure where there is HTTPS; on this machine alone there need not be
 			Name: cookieName, Value: g.cookie(until), Path: "/", Expires: until, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteStrictMode,
 		})
 		http.Redirect(w, r, "/docs", http.StatusSeeOther)

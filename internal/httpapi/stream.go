@@ -165,12 +165,10 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 		s.told(r.Context(), language, out, tell)
 		return
 	}
-	s.Going.Add(1)
-	go func() {
-		defer s.Going.Done()
+	s.Going.Go(func() {
 		defer out.conn.Close()
 		s.told(s.Base, language, out, tell)
-	}()
+	})
 }
 
 // leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is none of its own.
@@ -265,7 +263,7 @@ func (o *stream) write(data []byte) error {
 		}
 	} else {
 		_ = o.out.SetWriteDeadline(until) // what has no deadlines does without
-		if _, err := o.w.Write(data); err != nil {
+		if _, err := o.w.Write(data); err != nil { //nolint:gosec // JSON in server-sent events, which no browser shows
 			return err
 		}
 		if err := o.out.Flush(); err != nil {
