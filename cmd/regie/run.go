@@ -273,6 +273,11 @@ func (c *command) start(here bool, agent string, policy approval.Policy) (dispat
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
+	return c.startIn(root, foundBy, agent, policy), nil
+}
+
+// startIn is what a message to an agent in a workspace is sent with.
+func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) dispatch.RunRequest {
 	c.tellProject(root)
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
@@ -281,7 +286,7 @@ func (c *command) start(here bool, agent string, policy approval.Policy) (dispat
 	if c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
 		request.Settings = c.config.Fingerprint()
 	}
-	return request, nil
+	return request
 }
 
 // workspace is that of the current directory; here takes the home directory or / too.

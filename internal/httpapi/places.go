@@ -15,6 +15,7 @@ func (s *server) placeRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/agents", listed(s, s.control.Agents))
 	mux.HandleFunc("GET /api/v1/tools", listed(s, s.control.Tools))
 	mux.HandleFunc("GET /api/v1/providers", listed(s, s.control.Providers))
+	mux.HandleFunc("POST /api/v1/queries", asked(s, s.control.Query))
 }
 
 // listed answers a request for all there is of something.
@@ -58,5 +59,11 @@ func (c *Client) Tools(ctx context.Context) (out []regie.ToolDefinition, err err
 // Providers implements dispatch.Places.
 func (c *Client) Providers(ctx context.Context) (out []dispatch.ProviderView, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/v1/providers", nil, &out)
+	return out, err
+}
+
+// Query implements dispatch.Places.
+func (c *Client) Query(ctx context.Context, in dispatch.QueryRequest) (out dispatch.QueryResult, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/v1/queries", in, &out)
 	return out, err
 }
