@@ -60,14 +60,8 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 			return nil
 		}
 		progress.tell(ctx, item.Event)
-		if item.Event.Type != regie.EventSessionState {
-			return nil
-		}
-		var body struct {
-			State regie.SessionState `json:"state"`
-		}
-		if json.Unmarshal(item.Event.Body, &body) == nil && body.State != "" {
-			state = body.State
+		if now := stateOf(item.Event); now != "" {
+			state = now
 		}
 		if still(state) {
 			return errStands
@@ -78,6 +72,18 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 		err = nil
 	}
 	return asking(state), err
+}
+
+// stateOf is the state of the session that an event tells, "" for none: most changes are told with what made them.
+func stateOf(event *regie.Event) regie.SessionState {
+	var body struct {
+		State regie.SessionState `json:"state"`
+		With  regie.SessionState `json:"session_state"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil || event.Type != regie.EventSessionState {
+		return body.With
+	}
+	return body.State
 }
 
 // still reports whether a session in a state does nothing more by itself.

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ const (
 
 // start is the input of start_session.
 type start struct {
-	Prompt    string `json:"prompt" jsonschema:"what the agent is to do; @path reads a file of the workspace with it only in Regie's own surfaces"`
+	Prompt    string `json:"prompt" jsonschema:"what the agent is to do"`
 	Agent     string `json:"agent,omitempty" jsonschema:"the agent; main unless said"`
 	Workspace string `json:"workspace,omitempty" jsonschema:"the workspace, by its id, name or directory as list_workspaces has them; may be left out where there is only one"`
 	Wait      int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the end, 0 to 600; the run goes on either way"`
@@ -135,6 +136,9 @@ func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in sta
 		return nil, status{}, failed(regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out", paramWorkspace))
 	}
 	at, err := s.workspace(ctx, in.Workspace)
+	if err == nil && in.Agent != "" {
+		err = s.hasAgent(ctx, in.Agent)
+	}
 	if err != nil {
 		return nil, status{}, failed(err)
 	}
@@ -145,6 +149,15 @@ func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in sta
 		run.Agent = in.Agent
 	}
 	return s.submit(ctx, request, run, in.Wait)
+}
+
+// hasAgent returns CodeNotFound for an agent that is not there.
+func (s *server) hasAgent(ctx context.Context, name string) error {
+	agents, err := s.Control.Agents(ctx)
+	if err != nil || slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
+		return err
+	}
+	return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", plain.Line(clip(name, 100)))
 }
 
 func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (*mcp.CallToolResult, status, error) {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // maxLine bounds one message in bytes.
@@ -76,16 +76,7 @@ func judged(line []byte) string {
 	if !jsontext.Value(line).IsValid() {
 		return `{"code":-32700,"message":"Parse error"}`
 	}
-	var message struct {
-		Version string                    `json:"jsonrpc"`
-		ID      jsontext.Value            `json:"id"`
-		Method  *string                   `json:"method"`
-		Rest    map[string]jsontext.Value `json:",inline"`
-	}
-	err := json.Unmarshal(line, &message)
-	answers := message.Rest["result"] != nil || message.Rest["error"] != nil
-	known := len(message.ID) == 0 || message.ID.Kind() == '"' || message.ID.Kind() == '0' || message.ID.Kind() == 'n'
-	if err != nil || message.Version != "2.0" || !known || message.Method == nil && !answers {
+	if _, err := jsonrpc.DecodeMessage(line); err != nil {
 		return `{"code":-32600,"message":"Invalid Request"}`
 	}
 	return ""
