@@ -14,7 +14,7 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{

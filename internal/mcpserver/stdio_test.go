@@ -26,7 +26,7 @@ func TestFrames(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`: "", ``: "",
 		`garbage`: "-32700", `{"jsonrpc":"2.0"`: "-32700", "\xff": "-32700", `{"a":1,"a":2}`: "-32700",
 		`[]`: "-32600", `{}`: "-32600", `7`: "-32600", `null`: "-32600", `{"jsonrpc":"1.0","id":1,"method":"x"}`: "-32600", `{"jsonrpc":"2.0","id":{},"method":"x"}`: "-32600",
-		`{"jsonrpc":"2.0","id":1}`: "-32600", `{"jsonrpc":"2.0","method":7}`: "-32600", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: "-32600",
+		`{"jsonrpc":"2.0","method":7}`: "-32600", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: "-32600",
 	} {
 		messages, answers, ended, err := handed(in + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
 		if err != nil || ended != 1 || !strings.HasSuffix(messages, `{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n") {
