@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,7 @@ type bed struct {
 	env    map[string]string
 	conn   *app.Conn
 	config mcpserver.Config
+	close  func() // the engine; once
 }
 
 func newBed(t *testing.T, scenes ...providertest.Scene) *bed {
@@ -53,11 +55,12 @@ func newBed(t *testing.T, scenes ...providertest.Scene) *bed {
 	if b.conn, err = app.Connect(t.Context(), app.Options{Config: settings}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	b.close = sync.OnceFunc(func() {
 		if err := b.conn.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(b.close)
 	b.config = mcpserver.Config{Control: b.conn, Version: "test", Request: dispatch.RunRequest{
 		Root: b.root, FoundBy: ".regie", Agent: "main", Provider: settings.Provider, Model: settings.Model, Settings: settings.Fingerprint(),
 	}}
