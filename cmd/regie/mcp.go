@@ -107,4 +107,3 @@ func (c *command) stdio(ctx context.Context, speak func(ctx context.Context, con
 	}
 	return err
 }
-

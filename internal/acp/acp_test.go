@@ -18,14 +18,15 @@ func TestChat(t *testing.T) {
 	}
 	e := p.open()
 	session := e.session(p)
-	if got := e.answer(e.prompt(session, "hi"))["result"].(object); got["stopReason"] != "end_turn" || e.said.String() != "Hello [31mthere." {
+	if got := e.result(e.prompt(session, "hi")); got["stopReason"] != "end_turn" || e.said.String() != "Hello [31mthere." {
 		t.Errorf("%v, said was %q", got, e.said.String())
 	}
 	if thoughts := e.of("agent_thought_chunk"); len(thoughts) != 1 || !strings.Contains(text(thoughts), `"Hm."`) {
 		t.Errorf("thoughts: %v", thoughts)
 	}
 	got := e.call("session/prompt", object{"sessionId": session, "prompt": []any{
-		object{"type": "text", "text": "look at "}, object{"type": "resource_link", "name": "a.txt", "uri": "file://" + filepath.Join(p.root, "a.txt")},
+		object{"type": "text", "text": "look at "},
+		object{"type": "resource_link", "name": "a.txt", "uri": "file://" + filepath.Join(p.root, "a.txt")},
 		object{"type": "resource", "resource": object{"uri": "file:///x.go", "text": "package x"}},
 	}})
 	if got["stopReason"] != "end_turn" || !strings.HasSuffix(e.said.String(), "Read.") {
@@ -69,7 +70,7 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	if got := e.answer(e.prompt(session, "hi"))["result"].(object); got["stopReason"] != "end_turn" {
+	if got := e.result(e.prompt(session, "hi")); got["stopReason"] != "end_turn" {
 		t.Errorf("afterwards: %v", got)
 	}
 }
@@ -87,11 +88,11 @@ func TestPermission(t *testing.T) {
 		"reject":    {"failed", false, "I write.Done."},
 	} {
 		t.Run(answer, func(t *testing.T) {
-			p := newPlace(t, writes("new.txt"), providertest.Scene{Text: []string{"Done."}})
+			p := newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 			e := p.open()
 			id := e.prompt(e.session(p), "write it")
-			asked := e.until("permission")["permission"].(object)
-			call := asked["toolCall"].(object)
+			asked := e.permission()
+			call, _ := asked["toolCall"].(object)
 			if calls := e.of("tool_call"); len(calls) != 1 || calls[0]["kind"] != "edit" || calls[0]["toolCallId"] != call["toolCallId"] ||
 				!strings.Contains(text(calls[0]["locations"]), filepath.Join(p.root, "new.txt")) {
 				t.Errorf("the call is %s", text(calls))
@@ -103,7 +104,7 @@ func TestPermission(t *testing.T) {
 				t.Errorf("the options are %s", options)
 			}
 			e.write(object{"outcome": object{"outcome": "selected", "optionId": answer}, "_meta": object{"reason": "not today"}})
-			got := e.answer(id)["result"].(object)
+			got := e.result(id)
 			updates := e.of("tool_call_update")
 			if got["stopReason"] != "end_turn" || len(updates) == 0 || updates[len(updates)-1]["status"] != row.status || e.said.String() != row.said {
 				t.Errorf("%v, updates %s, said %q", got, text(updates), e.said.String())
@@ -120,13 +121,13 @@ func TestPermission(t *testing.T) {
 
 // TestLeftOpen: what the person leaves open ends the turn and not the run: it is asked again when the session is loaded.
 func TestLeftOpen(t *testing.T) {
-	p := newPlace(t, writes("new.txt"), providertest.Scene{Text: []string{"Done."}})
+	p := newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 	e := p.open()
 	session := e.session(p)
 	id := e.prompt(session, "write it")
 	e.until("permission")
 	e.write(object{"outcome": object{"outcome": "cancelled"}})
-	if got := e.answer(id)["result"].(object); got["stopReason"] != "end_turn" || !strings.Contains(e.said.String(), "regie approvals") {
+	if got := e.result(id); got["stopReason"] != "end_turn" || !strings.Contains(e.said.String(), "regie approvals") {
 		t.Errorf("%v, said %q", got, e.said.String())
 	}
 	e.send("session/load", object{"sessionId": session, "cwd": p.root, "mcpServers": []any{}})
@@ -145,16 +146,16 @@ func TestCancel(t *testing.T) {
 	id := e.prompt(session, "think")
 	e.until("update")
 	e.write(object{"method": "session/cancel", "params": object{"sessionId": session}})
-	if got := e.answer(id)["result"].(object); got["stopReason"] != "cancelled" {
+	if got := e.result(id); got["stopReason"] != "cancelled" {
 		t.Errorf("%v", got)
 	}
-	p = newPlace(t, writes("new.txt"), providertest.Scene{Text: []string{"Done."}})
+	p = newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 	e = p.open()
 	session = e.session(p)
 	id = e.prompt(session, "write it")
 	e.until("permission")
 	e.write(object{"method": "session/cancel", "params": object{"sessionId": session}})
-	if got := e.answer(id)["result"].(object); got["stopReason"] != "cancelled" {
+	if got := e.result(id); got["stopReason"] != "cancelled" {
 		t.Errorf("%v", got)
 	}
 	if _, err := os.Stat(filepath.Join(p.root, "new.txt")); err == nil {
@@ -168,19 +169,19 @@ func TestQuestion(t *testing.T) {
 		providertest.Scene{Text: []string{"Done."}})
 	e := p.open()
 	id := e.prompt(e.session(p), "ask me")
-	asked := e.until("permission")["permission"].(object)
+	asked := e.permission()
 	if shown := text(asked); !strings.Contains(shown, "Which one?") || !strings.Contains(shown, `"blue"`) {
 		t.Errorf("asked is %s", shown)
 	}
 	e.write(object{"outcome": object{"outcome": "selected", "optionId": "choice:1"}})
-	if got := e.answer(id)["result"].(object); got["stopReason"] != "end_turn" || e.said.String() != "Done." {
+	if got := e.result(id); got["stopReason"] != "end_turn" || e.said.String() != "Done." {
 		t.Errorf("%v %q", got, e.said.String())
 	}
 }
 
 // TestLoadAfterKill: the program dies by SIGKILL while it asks; the next one finds the session, asks again, and the write happens once.
 func TestLoadAfterKill(t *testing.T) {
-	p := newPlace(t, writes("new.txt"), providertest.Scene{Text: []string{"Done."}})
+	p := newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 	e := p.open()
 	session := e.session(p)
 	e.prompt(session, "write it")

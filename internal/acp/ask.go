@@ -19,7 +19,7 @@ var errLater = errors.New("left open")
 
 // ask begins to put to the person what the session waits for, where nobody does so yet, and ends it where nothing is waited for any more: it was
 // answered elsewhere, withdrawn, or has expired.
-func (f *follower) ask(ctx context.Context) error {
+func (f *follower) ask(ctx context.Context) {
 	waits := f.state == regie.SessionWaitingValidation || f.state == regie.SessionWaitingResponse
 	switch {
 	case !waits && f.asking != nil:
@@ -30,7 +30,6 @@ func (f *follower) ask(ctx context.Context) error {
 		f.asking, f.asked = cancel, asked
 		go func() { asked <- f.putAll(inner) }()
 	}
-	return nil
 }
 
 // stopAsking takes back what the person is asked: the editor is told that it is settled.
@@ -93,9 +92,10 @@ func (f *follower) options(review *regie.Review) []sdk.PermissionOption {
 	out := []sdk.PermissionOption{{Kind: sdk.PermissionOptionKindAllowOnce, Name: t.T("Allow once"), OptionId: optionOnce}}
 	for i := range review.Preview.Scopes {
 		covers := plain.Line(t.Sentence(review.Preview.Scopes[i].Sentence))
+		session, always := sdk.PermissionOptionId(optionSession+strconv.Itoa(i)), sdk.PermissionOptionId(optionAlways+strconv.Itoa(i))
 		out = append(out,
-			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Allow in this session: %s", covers), OptionId: sdk.PermissionOptionId(optionSession + strconv.Itoa(i))},
-			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Always allow in this workspace: %s", covers), OptionId: sdk.PermissionOptionId(optionAlways + strconv.Itoa(i))})
+			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Allow in this session: %s", covers), OptionId: session},
+			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Always allow in this workspace: %s", covers), OptionId: always})
 	}
 	return append(out, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: t.T("Reject"), OptionId: optionReject})
 }
@@ -198,8 +198,8 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 		return err
 	}
 	var reply regie.QuestionReply
-	switch chosen := string(out.Outcome.Selected.OptionId); {
-	case chosen == optionYes || chosen == optionNo:
+	switch chosen := string(out.Outcome.Selected.OptionId); chosen {
+	case optionYes, optionNo:
 		yes := chosen == optionYes
 		reply.Yes = &yes
 	default:

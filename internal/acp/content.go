@@ -65,8 +65,8 @@ func (s *session) within(address string) (string, bool) {
 	for _, base := range []string{s.request.Root, s.dir} {
 		if rel, err := filepath.Rel(base, u.Path); err == nil && filepath.IsLocal(rel) {
 			if base == s.dir && base != s.request.Root { // which may be a name through a link, or below the root
-				if real, err := filepath.EvalSymlinks(u.Path); err == nil {
-					if rel, err = filepath.Rel(s.request.Root, real); err != nil || !filepath.IsLocal(rel) {
+				if resolved, err := filepath.EvalSymlinks(u.Path); err == nil {
+					if rel, err = filepath.Rel(s.request.Root, resolved); err != nil || !filepath.IsLocal(rel) {
 						return "", false
 					}
 				}

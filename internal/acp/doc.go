@@ -4,7 +4,7 @@
 //
 // It knows only dispatch.Control, as every surface. An editor that goes away stops nothing: what runs goes on or waits, and session/load finds it.
 //
-// Goroutines: the SDK's, one for each request; follower.run of a loaded session whose run goes on, which ends with that run, with the next prompt,
+// Its goroutines: the SDK's, one for each request; follower.run of a loaded session whose run goes on, which ends with that run, with the next prompt,
 // or with the connection; the feed of each follower, which ends with it; and one that puts what is waited for to the person, which ends with its
 // answer or when nothing is waited for any more.
 package acp

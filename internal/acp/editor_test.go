@@ -26,7 +26,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "regie"), "../../cmd/regie").CombinedOutput() //nolint:noctx // it ends by itself
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "regie"), "../../cmd/regie").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -124,7 +124,8 @@ func (p *place) open() *editor {
 		}
 		_ = cmd.Wait()
 	})
-	e.pid = int(e.until("pid")["pid"].(float64))
+	pid, _ := e.until("pid")["pid"].(float64)
+	e.pid = int(pid)
 	if got := e.call("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}}); got["protocolVersion"] != 1.0 {
 		p.t.Fatalf("initialised with %v", got)
 	}
@@ -163,7 +164,9 @@ func (e *editor) until(member string) object {
 			if update, ok := line["update"].(object); ok {
 				e.all = append(e.all, update)
 				if update["sessionUpdate"] == "agent_message_chunk" {
-					e.said.WriteString(update["content"].(object)["text"].(string))
+					content, _ := update["content"].(object)
+					said, _ := content["text"].(string)
+					e.said.WriteString(said)
 				}
 			}
 			if _, ok := line[member]; ok {
@@ -183,6 +186,20 @@ func (e *editor) answer(id float64) object {
 			return line
 		}
 	}
+}
+
+// result waits for the answer to a request and returns what it brought, nil for an error.
+func (e *editor) result(id float64) object {
+	e.t.Helper()
+	out, _ := e.answer(id)["result"].(object)
+	return out
+}
+
+// permission waits for what is put to the person.
+func (e *editor) permission() object {
+	e.t.Helper()
+	out, _ := e.until("permission")["permission"].(object)
+	return out
 }
 
 // call sends a request and returns its result.
@@ -225,8 +242,8 @@ func (e *editor) kill() {
 	e.until("exit")
 }
 
-func writes(path string) providertest.Scene {
-	arguments, _ := json.Marshal(map[string]string{"path": path, "content": "one\x1b[2J\ntwo\n"})
+func writes() providertest.Scene {
+	arguments, _ := json.Marshal(map[string]string{"path": "new.txt", "content": "one\x1b[2J\ntwo\n"})
 	return providertest.Scene{Text: []string{"I write."}, Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: string(arguments)}}}
 }
 

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -68,9 +69,7 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	defer f.stopAsking()
 	stopped := ctx.Done()
 	for f.end == "" {
-		if err := f.ask(inner); err != nil {
-			return "", err
-		}
+		f.ask(inner)
 		select {
 		case item := <-items:
 			if err := f.item(inner, item); err != nil {
@@ -185,14 +184,14 @@ type body struct {
 func (f *follower) event(ctx context.Context, event *regie.Event) error {
 	if event.Type == regie.EventMessage {
 		var m regie.Message
-		if json.Unmarshal(event.Body, &m) != nil { // erased
-			return nil
+		if len(event.Body) == 0 || json.Unmarshal(event.Body, &m) != nil { // erased
+			return nil //nolint:nilerr // what is not there is not told
 		}
 		return f.message(ctx, &m)
 	}
 	var b body
 	if json.Unmarshal(event.Body, &b) != nil {
-		return nil
+		return nil //nolint:nilerr // erased: what is not there is not told
 	}
 	if b.Session != "" {
 		f.state = b.Session
@@ -338,7 +337,7 @@ func (f *follower) results(ctx context.Context, m *regie.Message) error {
 			if len(c.Executed) > 0 {
 				written = string(c.Executed)
 			}
-			content := append(f.s.draw(c.Tool, written).content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
+			content := slices.Concat(f.s.draw(c.Tool, written).content, []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
 			if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), sdk.WithUpdateStatus(settledAs(c.State)), sdk.WithUpdateContent(content))); err != nil {
 				return err
 			}

@@ -86,11 +86,7 @@ func shown(review *regie.Review) asked {
 
 func (a *ask) words() string {
 	if a.Kind == "question" {
-		out := "it asks: " + a.Question
-		for _, option := range a.Options {
-			out += "\n- " + option
-		}
-		return out
+		return strings.Join(append([]string{"it asks: " + a.Question}, a.Options...), "\n- ")
 	}
 	var b strings.Builder
 	b.WriteString("approval " + a.ID + " is needed:")
@@ -101,17 +97,17 @@ func (a *ask) words() string {
 }
 
 func (a *asked) words() string {
-	out := a.Tool + " (call " + a.CallID + "): " + a.Sentence
+	out := []string{a.Tool + " (call " + a.CallID + "): " + a.Sentence}
 	for _, why := range a.Reasons {
-		out += "\n  why: " + why
+		out = append(out, "  why: "+why)
 	}
 	for _, warning := range a.Warnings {
-		out += "\n  warning: " + warning
+		out = append(out, "  warning: "+warning)
 	}
 	if a.Diff != "" {
-		out += "\n" + a.Diff
+		out = append(out, a.Diff)
 	}
-	return out
+	return strings.Join(out, "\n")
 }
 
 // decision is the input of answer_approval.

@@ -155,8 +155,8 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, arguments any) 
 }
 
 // writes is a scene in which a model wants to write a file.
-func writes(path string) providertest.Scene {
-	arguments, _ := json.Marshal(map[string]string{"path": path, "content": "one\n"})
+func writes() providertest.Scene {
+	arguments, _ := json.Marshal(map[string]string{"path": "new.txt", "content": "one\n"})
 	return providertest.Scene{Text: []string{"I write."}, Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: string(arguments)}}}
 }
 

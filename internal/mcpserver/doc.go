@@ -5,6 +5,6 @@
 // It knows only dispatch.Control, as every surface. Who speaks to it is often a model: so it decides no approval and answers no question
 // unless its owner has said that it may, and what it reads goes through the pipeline of a model's own queries.
 //
-// Goroutines: those of the SDK, one for each request, which end with the connection or, of requests that wait, with the bound of their wait. What
+// Its goroutines are those of the SDK, one for each request, which end with the connection or, of requests that wait, with the bound of their wait. What
 // they follow they follow in their own goroutine, by Control.Events.
 package mcpserver

@@ -131,7 +131,7 @@ func client(t *testing.T, env []string, args ...string) report {
 // to the person at its end; over HTTP it is a person's elsewhere.
 func TestNPM(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) {
-		b, program, env := apart(t, writes("new.txt"), providertest.Scene{Text: []string{"Written."}})
+		b, program, env := apart(t, writes(), providertest.Scene{Text: []string{"Written."}})
 		got := client(t, append(env, "WORKSPACE="+b.root), program, "mcp")
 		if s := got.Started.StructuredContent; s.End != "ANSWERED" || s.Answer != "Written." || len(got.Asked) != 1 || !strings.Contains(got.Asked[0], "+one") || len(got.Progress) == 0 {
 			t.Errorf("%+v", got)
@@ -144,7 +144,7 @@ func TestNPM(t *testing.T) {
 		}
 	})
 	t.Run("http", func(t *testing.T) {
-		b := newBed(t, writes("new.txt"), providertest.Scene{Text: []string{"Written."}})
+		b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
 		got := client(t, os.Environ(), b.serve())
 		if s := got.Started.StructuredContent; s.State != "WAITING_VALIDATION" || len(got.Asked) != 0 || len(got.Tools) != 9 || got.Read.IsError || !got.Secret.IsError {
 			t.Errorf("%+v", got)

@@ -232,7 +232,7 @@ func TestConfined(t *testing.T) {
 
 // TestApprovalIsAPersons: a client cannot decide; a person does, elsewhere, while it waits.
 func TestApprovalIsAPersons(t *testing.T) {
-	b := newBed(t, writes("new.txt"), providertest.Scene{Text: []string{"Written."}})
+	b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
 	session := b.stdio(nil)
 	text, data, failed := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
 	if failed || data["state"] != "WAITING_VALIDATION" || !strings.Contains(text, "+one") || !strings.Contains(text, "regie approvals") {
@@ -259,7 +259,7 @@ func TestApprovalIsAPersons(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	for decision, want := range map[string]string{"allow": "SUCCEEDED", "deny": "NOT_RUN"} {
 		t.Run(decision, func(t *testing.T) {
-			b := newBed(t, writes("new.txt"), providertest.Scene{Text: []string{"So be it."}})
+			b := newBed(t, writes(), providertest.Scene{Text: []string{"So be it."}})
 			b.config.AllowApprovals = true
 			session := b.http(nil)
 			_, data, _ := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
@@ -295,7 +295,7 @@ func TestAllowed(t *testing.T) {
 func TestElicitation(t *testing.T) {
 	for decision, want := range map[string]string{"allow": "SUCCEEDED", "deny": "NOT_RUN", "decline": ""} {
 		t.Run(decision, func(t *testing.T) {
-			b := newBed(t, writes("new.txt"), providertest.Scene{Text: []string{"So be it."}})
+			b := newBed(t, writes(), providertest.Scene{Text: []string{"So be it."}})
 			b.config.Elicit = true
 			var message string
 			session := old(t, b, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -330,7 +330,7 @@ func TestElicitation(t *testing.T) {
 
 // TestCancelled: who stops waiting stops nothing; progress is told to who asks for it.
 func TestCancelled(t *testing.T) {
-	b := newBed(t, writes("new.txt"), providertest.Scene{Text: []string{"Done."}, Pause: 20 * time.Millisecond})
+	b := newBed(t, writes(), providertest.Scene{Text: []string{"Done."}, Pause: 20 * time.Millisecond})
 	told := make(chan string, 100)
 	session := old(t, b, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
 		told <- request.Params.Message

@@ -37,7 +37,8 @@ func (f *frames) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		case len(line) > 0:
-			f.left = append(line, '\n')
+			line = append(line, '\n')
+			f.left = line
 		}
 	}
 	n := copy(p, f.left)
