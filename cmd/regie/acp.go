@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/acp"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/workspace"
 )
 
 // acpCommand is Regie as an agent of an editor (spec 10.1).
@@ -26,7 +24,7 @@ func (c *command) acpCommand() *cobra.Command {
 					Control: conn, Text: c.text, Version: version, Log: log,
 					Look: app.Look,
 					Request: func(dir string) (dispatch.RunRequest, error) {
-						root, foundBy, err := workspace.Detect(dir, os.Getenv("HOME"), here)
+						root, foundBy, err := c.placeOf(ctx, dir, here)
 						if err != nil {
 							return dispatch.RunRequest{}, err
 						}

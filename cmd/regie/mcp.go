@@ -46,7 +46,7 @@ func (c *command) serveMCP(ctx context.Context, f mcpFlags) error {
 			return regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
 		}
 	}
-	root, foundBy, err := workspace.Detect(dir, os.Getenv("HOME"), f.here)
+	root, foundBy, err := c.placeOf(ctx, dir, f.here)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,14 @@ func (c *command) serveMCP(ctx context.Context, f mcpFlags) error {
 			Control: conn, Version: version, Log: log, Request: request, Here: f.here, Elicit: true, AllowApprovals: f.approvals || c.config.File.MCP.AllowApprovals,
 		}, c.stdin, c.stdout)
 	})
+}
+
+// placeOf is the workspace of a directory, of this machine or of the server's.
+func (c *command) placeOf(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
+	if c.config.Server != "" {
+		return c.served(ctx, dir, here)
+	}
+	return workspace.Detect(dir, os.Getenv("HOME"), here)
 }
 
 // template is what a message in a workspace is sent with by a program that speaks a protocol. Where no model is configured here the engine's answers,

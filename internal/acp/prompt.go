@@ -17,7 +17,7 @@ func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptRes
 		return sdk.PromptResponse{}, err
 	}
 	request := s.request
-	request.ClientID, request.SessionID, request.Follows = regie.NewID().String(), s.id, true
+	request.ClientID, request.SessionID = regie.NewID().String(), s.id
 	request.Segments, err = a.segments(s, in.Prompt)
 	if err != nil {
 		return sdk.PromptResponse{}, a.refused(err)
