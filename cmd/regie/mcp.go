@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -79,6 +81,7 @@ func (c *command) template(root, foundBy, agent string) dispatch.RunRequest {
 // stdio attaches to an engine, or becomes one, and speaks a protocol on standard input and output until that ends or a signal comes. Everything else
 // goes to standard error.
 func (c *command) stdio(ctx context.Context, speak func(ctx context.Context, conn *app.Conn, log *slog.Logger) error) error {
+	signal.Ignore(syscall.SIGPIPE) // who reads has gone: that ends the speaking, and not the process in the middle of something
 	signals := c.signals()
 	defer signals.stop()
 	conn, err := c.connect(ctx, app.Options{Resumed: func(rounds []regie.ID) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -75,7 +76,8 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	}
 	shared := &together{Writer: out}
 	err = s.Run(ctx, &mcp.IOTransport{Reader: &frames{in: bufio.NewReader(in), out: shared, ended: gone}, Writer: shared, MaxLineLength: maxLine + 1})
-	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || ctx.Err() != nil {
+	left := errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
+	if left || closing.Err() != nil && !errors.Is(err, errLongLine) { // the client has gone, in whatever order it closes its ends
 		return nil
 	}
 	return err
