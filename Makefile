@@ -33,8 +33,10 @@ build: ## bin/regie, static
 demo: ## the whole job without a key: real files, a real kill -9, a resume
 	$(GO) run ./cmd/regie demo
 
-npm: ## the MCP server of npm that one test of internal/toolkit/mcp talks to, as its lock file pins it
+npm: ## what tests talk to that others wrote, as lock files pin it: an MCP server, MCP's conformance suite and client, the SDK of the Agent Client Protocol
 	npm ci --prefix internal/toolkit/mcp/testdata/npm --ignore-scripts --no-audit --no-fund
+	npm ci --prefix internal/mcpserver/testdata/npm --ignore-scripts --no-audit --no-fund
+	npm ci --prefix internal/acp/testdata/npm --ignore-scripts --no-audit --no-fund
 
 test: ## all tests
 	$(GO) test -timeout 15m $(TESTFLAGS) ./...

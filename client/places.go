@@ -39,3 +39,9 @@ func (c *Client) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
 func (c *Client) Providers(ctx context.Context) ([]dispatch.ProviderView, error) {
 	return all[dispatch.ProviderView](ctx, c, "/api/v1/providers")
 }
+
+// Query implements dispatch.Places.
+func (c *Client) Query(ctx context.Context, in dispatch.QueryRequest) (out dispatch.QueryResult, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/v1/queries", in, &out)
+	return out, err
+}

@@ -107,7 +107,7 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
 		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(),
+		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.mcpCommand(), c.acpCommand(),
 	)
 	c.speak(root)
 	return root

@@ -289,6 +289,11 @@ func (c *command) start(ctx context.Context, here bool, agent string, policy app
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
+	return c.startIn(root, foundBy, agent, policy), nil
+}
+
+// startIn is what a message to an agent in a workspace is sent with.
+func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) dispatch.RunRequest {
 	if c.config.Server == "" {
 		c.tellProject(root)
 	}
@@ -299,7 +304,7 @@ func (c *command) start(ctx context.Context, here bool, agent string, policy app
 	if c.config.Server == "" && c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
 		request.Settings = c.config.Fingerprint()
 	}
-	return request, nil
+	return request
 }
 
 // workspace is that of the current directory, or of the one that --workspace names on a server's machine; here takes the home directory or / too.

@@ -93,3 +93,8 @@ func (c *Conn) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
 func (c *Conn) Providers(ctx context.Context) ([]dispatch.ProviderView, error) {
 	return on(ctx, c, func(control dispatch.Control) ([]dispatch.ProviderView, error) { return control.Providers(ctx) })
 }
+
+// Query implements dispatch.Places.
+func (c *Conn) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.QueryResult, error) { return control.Query(ctx, in) })
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -181,4 +182,17 @@ func (l *local) Providers(context.Context) ([]dispatch.ProviderView, error) {
 		})
 	}
 	return out, nil
+}
+
+// Query implements dispatch.Places.
+func (l *local) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {
+	if l.readOnly {
+		return dispatch.QueryResult{}, errRunsNothing
+	}
+	place, err := l.workspace(ctx, in.WorkspaceID)
+	if err != nil {
+		return dispatch.QueryResult{}, err
+	}
+	content, err := l.engine.Query(ctx, engine.Query{Workspace: place, Tool: in.Tool, Arguments: in.Arguments})
+	return dispatch.QueryResult{Content: content}, err
 }

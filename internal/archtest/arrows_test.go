@@ -14,7 +14,7 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", "client", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{
@@ -27,6 +27,8 @@ var arrows = []arrow{
 	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
 	{"client", []string{".", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
 	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
+	{"internal/mcpserver", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
+	{"internal/acp", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for editors"},
 	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{

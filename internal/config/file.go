@@ -31,6 +31,7 @@ type File struct {
 	Budget     Budget               `yaml:"budget"`
 	Limits     Limits               `yaml:"limits"`
 	Agents     map[string]Agent     `yaml:"agents"`
+	MCP        MCP                  `yaml:"mcp"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
 	Providers  map[string]Provider  `yaml:"providers"`
 	Cache      Cache                `yaml:"cache"`
@@ -52,6 +53,12 @@ type Approvals struct {
 	Expire time.Duration `yaml:"expire"`
 	// Rules say what becomes of calls, before anybody is asked.
 	Rules []Rule `yaml:"rules"`
+}
+
+// MCP is what Regie is as an MCP server (spec 10.2).
+type MCP struct {
+	// AllowApprovals lets its clients decide approvals and answer questions, which only people do otherwise (spec 4.4): a client may be a model.
+	AllowApprovals bool `yaml:"allow_approvals"`
 }
 
 // Automation is what concerns runs that nobody watches (spec 13).

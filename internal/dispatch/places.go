@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/regie-run/regie"
 )
@@ -19,6 +20,21 @@ type Places interface {
 	Agents(ctx context.Context) ([]AgentView, error)
 	Tools(ctx context.Context) ([]regie.ToolDefinition, error)
 	Providers(ctx context.Context) ([]ProviderView, error)
+	// Query calls a query of a workspace, without a model and without a session (spec 4.1): it is validated and judged as a model's call is. It
+	// returns CodeForbidden for an action, CodePathProtected for what a person would have to be asked about, and the tool's own codes.
+	Query(ctx context.Context, in QueryRequest) (QueryResult, error)
+}
+
+// QueryRequest is a call of a query.
+type QueryRequest struct {
+	WorkspaceID regie.ID        `json:"workspace_id"`
+	Tool        string          `json:"tool"` // its canonical name
+	Arguments   json.RawMessage `json:"arguments,omitempty"`
+}
+
+// QueryResult is what a query brought.
+type QueryResult struct {
+	Content string `json:"content"`
 }
 
 // WorkspaceRequest names a directory.

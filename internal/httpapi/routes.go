@@ -129,6 +129,7 @@ func (s *server) placeOperations() []operation {
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.control.Agents),
 		everything(s, "/tools", "list_tools", "What agents can call", s.control.Tools),
 		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.control.Providers),
+		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session", s.control.Query),
 	}
 }
 

@@ -1,0 +1,311 @@
+package acp
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Config sets an agent up; all but Log is required.
+type Config struct {
+	Control dispatch.Control
+	Text    *text.Printer
+	Version string
+	// Log gets what an operator needs to see; nil discards it.
+	Log *slog.Logger
+	// Request is what a message in the workspace of a directory is sent with; it returns why the directory is none.
+	Request func(dir string) (dispatch.RunRequest, error)
+	// Look says what stands at a path of the workspace at a root, as app.Look.
+	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
+}
+
+// agent serves one editor.
+type agent struct {
+	Config
+	conn *sdk.AgentSideConnection
+	ctx  context.Context // of the connection
+
+	mu       sync.Mutex
+	sessions map[sdk.SessionId]*session
+}
+
+// session is a session that the editor has open.
+type session struct {
+	id      regie.ID
+	dir     string // as the editor named it
+	request dispatch.RunRequest
+
+	mu      sync.Mutex
+	seen    int64 // the last event of its log that was told
+	made    bool  // the store knows it
+	running regie.ID
+	leave   func() // ends who follows it, and waits for that
+}
+
+// Serve speaks the protocol until the reader ends or ctx does. Nothing but the protocol is written to out.
+func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
+	ready := make(chan struct{})
+	a.conn = sdk.NewAgentSideConnection(a, out, &gate{Reader: in, open: ready})
+	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what it cannot read, word for word
+	close(ready)
+	select {
+	case <-a.conn.Done():
+	case <-ctx.Done():
+	}
+	cancel()
+	for _, s := range a.opened() {
+		s.stopFollowing()
+	}
+	return nil
+}
+
+// gate holds what comes back until the agent knows its connection.
+type gate struct {
+	io.Reader
+	open <-chan struct{}
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	<-g.open
+	return g.Reader.Read(p)
+}
+
+func (a *agent) opened() []*session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*session
+	for _, s := range a.sessions {
+		out = append(out, s)
+	}
+	return out
+}
+
+// Initialize implements sdk.Agent.
+func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+	title := "Regie"
+	return sdk.InitializeResponse{
+		ProtocolVersion: sdk.ProtocolVersionNumber, AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version}, AuthMethods: []sdk.AuthMethod{},
+		AgentCapabilities: sdk.AgentCapabilities{
+			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
+			SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{}},
+		},
+	}, nil
+}
+
+// Authenticate implements sdk.Agent: who started the program is its user.
+func (a *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+	return sdk.AuthenticateResponse{}, nil
+}
+
+// SetSessionMode implements sdk.Agent: there are none.
+func (a *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+	return sdk.SetSessionModeResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetMode)
+}
+
+// SetSessionConfigOption implements sdk.Agent: there are none.
+func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
+}
+
+// in is the request template of a directory.
+func (a *agent) in(dir string, servers int) (dispatch.RunRequest, error) {
+	if !filepath.IsAbs(dir) {
+		return dispatch.RunRequest{}, a.refused(regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir))
+	}
+	request, err := a.Request(dir)
+	if err != nil {
+		return request, a.refused(err)
+	}
+	if servers > 0 {
+		a.Log.Warn("the editor's MCP servers are not used: they are configured as mcp_servers in regie.yaml", "servers", servers)
+	}
+	return request, nil
+}
+
+// NewSession implements sdk.Agent. The store knows the session from its first message on.
+func (a *agent) NewSession(_ context.Context, in sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
+	request, err := a.in(in.Cwd, len(in.McpServers))
+	if err != nil {
+		return sdk.NewSessionResponse{}, err
+	}
+	s := &session{id: regie.NewID(), dir: in.Cwd, request: request}
+	a.open(s)
+	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, nil
+}
+
+func (a *agent) open(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sessions[sdk.SessionId(s.id.String())] = s
+}
+
+// known is a session that the editor has open.
+func (a *agent) known(id sdk.SessionId) (*session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.sessions[id]; s != nil {
+		return s, nil
+	}
+	return nil, a.refused(regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(clip(string(id), 60))))
+}
+
+// LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on it is followed.
+func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
+	view, s, err := a.take(ctx, in.SessionId, in.Cwd, len(in.McpServers))
+	if err != nil {
+		return sdk.LoadSessionResponse{}, err
+	}
+	if err := a.replay(ctx, s, view); err != nil {
+		return sdk.LoadSessionResponse{}, err
+	}
+	a.goOn(s, view)
+	return sdk.LoadSessionResponse{}, nil
+}
+
+// ResumeSession implements sdk.Agent: LoadSession without what was said.
+func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
+	view, s, err := a.take(ctx, in.SessionId, in.Cwd, len(in.McpServers))
+	if err != nil {
+		return sdk.ResumeSessionResponse{}, err
+	}
+	a.goOn(s, view)
+	return sdk.ResumeSessionResponse{}, nil
+}
+
+// take opens a stored session. One of another workspace is not found.
+func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string, servers int) (store.SessionView, *session, error) {
+	request, err := a.in(dir, servers)
+	if err != nil {
+		return store.SessionView{}, nil, err
+	}
+	id, err := regie.ParseID(string(named))
+	if err != nil {
+		return store.SessionView{}, nil, a.refused(err)
+	}
+	view, err := a.Control.Session(ctx, id)
+	if err == nil && view.Root != request.Root {
+		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
+	}
+	if err != nil {
+		return view, nil, a.refused(err)
+	}
+	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{} // the session's own
+	if old, err := a.known(named); err == nil {
+		old.stopFollowing()
+	}
+	s := &session{id: id, dir: dir, request: request, seen: view.Head, made: true}
+	a.open(s)
+	return view, s, nil
+}
+
+// maxListed bounds a list of sessions.
+const maxListed = 100
+
+// ListSessions implements sdk.Agent.
+func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
+	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
+	filter := store.SessionFilter{Limit: maxListed}
+	if in.Cwd != nil {
+		request, err := a.in(*in.Cwd, 0)
+		if err != nil {
+			return out, err
+		}
+		filter.Root = request.Root
+	}
+	found, err := a.Control.Sessions(ctx, filter)
+	if err != nil {
+		return out, a.refused(err)
+	}
+	for i := range found {
+		f := &found[i]
+		if f.Type != regie.SessionChat {
+			continue
+		}
+		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
+		out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
+	}
+	return out, nil
+}
+
+// CloseSession implements sdk.Agent: the editor is told no more of it. Nothing of it is stopped.
+func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+	s, err := a.known(in.SessionId)
+	if err != nil {
+		return sdk.CloseSessionResponse{}, err
+	}
+	s.stopFollowing()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sessions, in.SessionId)
+	return sdk.CloseSessionResponse{}, nil
+}
+
+// Cancel implements sdk.Agent: the run is interrupted (decision 6). A prompt that waits for it is told so by its own context.
+func (a *agent) Cancel(ctx context.Context, in sdk.CancelNotification) error {
+	s, err := a.known(in.SessionId)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	round := s.running
+	s.mu.Unlock()
+	if round.IsZero() {
+		return nil
+	}
+	return a.interrupt(ctx, round)
+}
+
+// interrupt interrupts a round; one that has ended meanwhile needs none.
+func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
+	err := a.Control.Interrupt(context.WithoutCancel(ctx), round)
+	if code := regie.CodeOf(err); code == regie.CodeConflict || code == regie.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// refused is an error as the editor shows it: its sentence in the person's language, with the stable code.
+func (a *agent) refused(err error) error {
+	code := regie.CodeOf(err)
+	number := -32603
+	switch code {
+	case regie.CodeBadRequest, regie.CodeBadID, regie.CodePathInvalid, regie.CodePathProtected, regie.CodePathOutside, regie.CodeNotADirectory, regie.CodeConflict:
+		number = -32602
+	case regie.CodeNotFound, regie.CodeFileNotFound:
+		number = -32002
+	}
+	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: map[string]any{"code": string(code)}}
+}
+
+// tell sends one update.
+func (a *agent) tell(ctx context.Context, s *session, update sdk.SessionUpdate) error {
+	return a.conn.SessionUpdate(ctx, sdk.SessionNotification{SessionId: sdk.SessionId(s.id.String()), Update: update})
+}
+
+// clip shortens a text to a number of bytes, and says so.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 { // not in the middle of a character
+		most--
+	}
+	return text[:most] + "…"
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// Query is a call that a client makes of a workspace's queries, without a model and without a session (spec 4.1, 10.2).
+type Query struct {
+	Workspace regie.Workspace
+	Tool      string // its canonical name
+	Arguments json.RawMessage
+}
+
+// Query runs a query as a model's is run: looked up, validated, judged under the rules of now, run within the tool's time and bounds (spec 4.2).
+// Nobody is asked: what anybody would have to be asked about is refused, secrets among it (spec 8.2). It returns CodeUnknownTool for what is
+// not there, CodeBadArguments, CodeForbidden for what is no query of a workspace or what a rule forbids, CodePathProtected for what a person
+// would be asked about, and the tool's own codes.
+func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
+	at, cancel := context.WithCancel(ctx)
+	cancel() // what other servers have is not asked for here, so none of them is waited for
+	r, err := e.newRun(ctx, store.Claimed{
+		Session: regie.Session{WorkspaceID: in.Workspace.ID, Type: regie.SessionChat}, Workspace: in.Workspace,
+	}, e.scoped(in.Workspace, e.cfg.Tools(at)))
+	if err != nil {
+		return "", err
+	}
+	if err := r.readRules(); err != nil {
+		return "", err
+	}
+	checked := r.tools.Check(in.Tool, string(in.Arguments))
+	if checked.Error != nil {
+		return "", regie.Errorf(checked.Error.Code, "%s", advised(checked.Error))
+	}
+	definition := checked.Tool.Definition()
+	if definition.Kind != regie.KindQuery || definition.Role != "" || definition.Name == readResult {
+		return "", regie.Errorf(regie.CodeForbidden, "%s is no query of a workspace: only what reads its files can be called without a session", definition.Name)
+	}
+	call := regie.Call{
+		ID: regie.NewID(), Origin: regie.OriginUser, Tool: checked.Name, Kind: definition.Kind, Class: definition.Class, Signature: checked.Signature,
+		Definition: checked.Definition, Arguments: string(in.Arguments), State: regie.CallProposed, Ask: checked.Asks,
+	}
+	if err := r.unasked(&call, definition); err != nil {
+		return "", err
+	}
+	target, inv := r.invocation(&call)
+	outcome, _ := tool.Attempt(ctx, target, inv, e.cfg.Retry)
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case outcome.State != regie.CallSucceeded:
+		return "", regie.Errorf(outcome.Error.Code, "%s", advised(outcome.Error))
+	}
+	return outcome.Result, nil
+}
+
+// readResult reads what a session's calls have brought, whichever session that is.
+const readResult = "session.read_result"
+
+// unasked returns why a query that nobody can be asked about is not run, or nil.
+func (r *run) unasked(call *regie.Call, definition regie.ToolDefinition) error {
+	judged := r.judge(call, definition)
+	if judged.Verdict == regie.VerdictAllow {
+		return nil
+	}
+	whys := make([]string, len(judged.Grounds))
+	for i := range judged.Grounds {
+		whys[i] = judged.Grounds[i].Sentence.String()
+	}
+	if judged.Verdict == regie.VerdictForbid {
+		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
+	}
+	return regie.Errorf(regie.CodePathProtected, "a person would have to be asked about this, and a query outside a session asks nobody: %s", strings.Join(whys, "; "))
+}
+
+// advised is what a call's error says, with what would help.
+func advised(problem *regie.CallError) string {
+	if problem.Hint == "" {
+		return problem.Message
+	}
+	return problem.Message + "; " + problem.Hint
+}

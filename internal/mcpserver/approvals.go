@@ -1,0 +1,313 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// maxDiff bounds what is shown of what a call would change, in bytes.
+const maxDiff = 16 << 10
+
+// ask is what a person is asked.
+type ask struct {
+	Kind string `json:"kind" jsonschema:"approval or question"`
+	ID   string `json:"id" jsonschema:"of the approval or the question"`
+	// Calls are those of an approval that nobody has decided.
+	Calls    []asked  `json:"calls,omitempty"`
+	Question string   `json:"question,omitempty"`
+	Options  []string `json:"options,omitempty"`
+	Yes      bool     `json:"yes_or_no,omitempty"`
+	FreeText bool     `json:"free_text,omitempty"`
+	Multiple bool     `json:"multiple,omitempty"`
+}
+
+// asked is one call.
+type asked struct {
+	CallID   string   `json:"call_id"`
+	Tool     string   `json:"tool"`
+	Sentence string   `json:"sentence" jsonschema:"what it would do"`
+	Diff     string   `json:"diff,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Reasons  []string `json:"reasons,omitempty" jsonschema:"why it is asked about"`
+}
+
+// asks are what a session asks people now.
+func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
+	if err != nil {
+		return nil, err
+	}
+	var out []ask
+	for i := range inbox.Approvals {
+		a := ask{Kind: "approval", ID: inbox.Approvals[i].ID.String()}
+		for j := range inbox.Approvals[i].Reviews {
+			if review := &inbox.Approvals[i].Reviews[j]; review.Decision == nil {
+				a.Calls = append(a.Calls, shown(review))
+			}
+		}
+		out = append(out, a)
+	}
+	for i := range inbox.Questions {
+		q := &inbox.Questions[i]
+		a := ask{
+			Kind: "question", ID: q.ID.String(), Question: plain.Strip(q.Module.Text), Yes: q.Module.Kind == regie.ModuleValidation,
+			FreeText: q.Module.AllowFreeText, Multiple: q.Module.AllowMultiple,
+		}
+		for _, option := range q.Module.Options {
+			a.Options = append(a.Options, plain.Strip(option))
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// shown is a call as who decides on it has to see it: nothing in it acts or hides.
+func shown(review *regie.Review) asked {
+	out := asked{
+		CallID: review.CallID.String(), Tool: plain.Line(review.Tool), Sentence: plain.Visible(review.Preview.Sentence.String()),
+		Diff: clip(plain.Visible(review.Preview.Diff), maxDiff),
+	}
+	for _, warning := range review.Preview.Warnings {
+		out.Warnings = append(out.Warnings, plain.Visible(warning.String()))
+	}
+	for i := range review.Grounds {
+		out.Reasons = append(out.Reasons, plain.Visible(review.Grounds[i].Sentence.String()))
+	}
+	return out
+}
+
+func (a *ask) words() string {
+	if a.Kind == "question" {
+		return strings.Join(append([]string{"it asks: " + a.Question}, a.Options...), "\n- ")
+	}
+	var b strings.Builder
+	b.WriteString("approval " + a.ID + " is needed:")
+	for i := range a.Calls {
+		b.WriteString("\n- " + a.Calls[i].words())
+	}
+	return b.String()
+}
+
+func (a *asked) words() string {
+	out := []string{a.Tool + " (call " + a.CallID + "): " + a.Sentence}
+	for _, why := range a.Reasons {
+		out = append(out, "  why: "+why)
+	}
+	for _, warning := range a.Warnings {
+		out = append(out, "  warning: "+warning)
+	}
+	if a.Diff != "" {
+		out = append(out, a.Diff)
+	}
+	return strings.Join(out, "\n")
+}
+
+// decision is the input of answer_approval.
+type decision struct {
+	ApprovalID string    `json:"approval_id" jsonschema:"the approval, as session_status has it"`
+	Decisions  []verdict `json:"decisions" jsonschema:"one for each call that is decided"`
+}
+
+type verdict struct {
+	CallID   string `json:"call_id"`
+	Decision string `json:"decision" jsonschema:"allow (once) or deny"`
+	Reason   string `json:"reason,omitempty" jsonschema:"why it is denied, for the agent"`
+}
+
+// reply is the input of answer_question.
+type reply struct {
+	QuestionID string   `json:"question_id" jsonschema:"the question, as session_status has it"`
+	Choices    []string `json:"choices,omitempty" jsonschema:"chosen options, word for word"`
+	Text       string   `json:"text,omitempty" jsonschema:"an answer in one's own words, where the question allows that"`
+	Yes        *bool    `json:"yes,omitempty" jsonschema:"the answer to a yes or no question"`
+}
+
+// addApprovals offers what people decide, where the owner has said that the client may. It only ever allows once: what stands for longer is for
+// a person, in a surface that shows what it covers.
+func (s *server) addApprovals(to *mcp.Server) {
+	if !s.AllowApprovals {
+		return
+	}
+	yes := true
+	acts := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
+	mcp.AddTool(to, &mcp.Tool{Name: "answer_approval", Annotations: acts, Description: "Decide calls that an agent has proposed: allow each once, or deny it with a reason. Each is decided once."}, s.decide)
+	mcp.AddTool(to, &mcp.Tool{Name: "answer_question", Annotations: acts, Description: "Answer what an agent asks."}, s.reply)
+}
+
+func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in decision) (*mcp.CallToolResult, status, error) {
+	id, err := regie.ParseID(in.ApprovalID)
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
+	if err == nil && len(inbox.Approvals) == 0 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
+	}
+	if err == nil {
+		_, err = s.find(ctx, inbox.Approvals[0].SessionID.String()) // of this workspace
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	out := dispatch.DecideRequest{ApprovalID: id, Request: regie.NewID().String(), By: by(request)}
+	for _, v := range in.Decisions {
+		call, err := regie.ParseID(v.CallID)
+		if err != nil {
+			return nil, status{}, failed(err)
+		}
+		answer := regie.Answer(v.Decision)
+		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
+			return nil, status{}, failed(regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
+		}
+		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
+	}
+	if _, err := s.Control.Decide(ctx, out); err != nil {
+		return nil, status{}, failed(err)
+	}
+	return s.tell(ctx, inbox.Approvals[0].SessionID)
+}
+
+func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in reply) (*mcp.CallToolResult, status, error) {
+	id, err := regie.ParseID(in.QuestionID)
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
+	if err == nil && len(inbox.Questions) == 0 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no question %s here", id)
+	}
+	if err == nil {
+		_, err = s.find(ctx, inbox.Questions[0].SessionID.String())
+	}
+	if err == nil {
+		_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
+			QuestionID: id, Request: regie.NewID().String(), By: by(request), Reply: regie.QuestionReply{Choices: in.Choices, Text: in.Text, Yes: in.Yes},
+		})
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	return s.tell(ctx, inbox.Questions[0].SessionID)
+}
+
+// by names who decided: the audit says that it came through an MCP client, and which one that says it is.
+func by(request *mcp.CallToolRequest) string {
+	name := "client"
+	if info := request.ClientInfo(); info != nil && info.Name != "" {
+		name = plain.Line(clip(info.Name, 60))
+	}
+	return "mcp:" + name
+}
+
+// elicits reports whether what people decide is put to the person at the client's end.
+func (s *server) elicits(request *mcp.CallToolRequest) bool {
+	if !s.Elicit || request == nil || request.ProtocolVersion() >= withoutRequests {
+		return false
+	}
+	can := request.ClientCapabilities()
+	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
+}
+
+// withoutRequests is the first version of the protocol in which a server asks its client nothing by itself.
+const withoutRequests = "2026-07-28"
+
+// put puts what a session asks to the person at the client's end, one thing after another, and reports whether anything of it was decided. What the
+// person leaves open stays in the inbox.
+func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session regie.ID) (decided bool, err error) {
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
+	if err != nil {
+		return false, err
+	}
+	for i := range inbox.Approvals {
+		for j := range inbox.Approvals[i].Reviews {
+			if inbox.Approvals[i].Reviews[j].Decision != nil {
+				continue
+			}
+			done, err := s.putCall(ctx, request, &inbox.Approvals[i], &inbox.Approvals[i].Reviews[j])
+			if decided = decided || done; err != nil || !done {
+				return decided, err
+			}
+		}
+	}
+	for i := range inbox.Questions {
+		done, err := s.putQuestion(ctx, request, &inbox.Questions[i])
+		if decided = decided || done; err != nil || !done {
+			return decided, err
+		}
+	}
+	return decided, nil
+}
+
+func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, approval *regie.Approval, review *regie.Review) (bool, error) {
+	call := shown(review)
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: "The agent " + plain.Line(approval.Agent) + " asks for your approval.\n" + call.words(), RequestedSchema: schemaOf(`{
+		"type":"object","required":["decision"],"properties":{
+			"decision":{"type":"string","title":"Decision","enum":["allow","deny"],"enumNames":["Allow once","Deny"]},
+			"reason":{"type":"string","title":"Reason","description":"why not, for the agent","maxLength":4000}}}`)})
+	if err != nil || said.Action != "accept" {
+		return false, ignore(ctx, err)
+	}
+	answer, _ := said.Content["decision"].(string)
+	d := regie.Decision{CallID: review.CallID, Answer: regie.Answer(answer)}
+	if d.Answer != regie.AnswerAllow && d.Answer != regie.AnswerDeny {
+		return false, nil
+	}
+	if d.Answer == regie.AnswerDeny {
+		d.Reason, _ = said.Content["reason"].(string)
+	}
+	_, err = s.Control.Decide(ctx, dispatch.DecideRequest{ApprovalID: approval.ID, Request: regie.NewID().String(), Decisions: []regie.Decision{d}, By: by(request)})
+	return err == nil, overtaken(err)
+}
+
+func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, q *regie.Question) (bool, error) {
+	schema := `{"type":"object","required":["yes"],"properties":{"yes":{"type":"boolean","title":"Yes"}}}`
+	if q.Module.Kind != regie.ModuleValidation {
+		options, _ := json.Marshal(q.Module.Options) // of texts
+		schema = `{"type":"object","properties":{"choice":{"type":"string","title":"Choice","enum":` + string(options) + `}`
+		if q.Module.AllowFreeText {
+			schema += `,"text":{"type":"string","title":"In your own words"}`
+		}
+		schema += `}}`
+	}
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: plain.Visible(q.Module.Text), RequestedSchema: schemaOf(schema)})
+	if err != nil || said.Action != "accept" {
+		return false, ignore(ctx, err)
+	}
+	var out regie.QuestionReply
+	if yes, ok := said.Content["yes"].(bool); ok {
+		out.Yes = &yes
+	}
+	if choice, ok := said.Content["choice"].(string); ok && choice != "" {
+		out.Choices = []string{choice}
+	}
+	out.Text, _ = said.Content["text"].(string)
+	_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: out, By: by(request)})
+	return err == nil, overtaken(err)
+}
+
+func schemaOf(text string) any { return json.RawMessage(text) }
+
+// ignore drops the error of a client that could not ask: what is open stays open.
+func ignore(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// overtaken drops the errors of an answer that came behind another one, or that does not fit: what is open stays open.
+func overtaken(err error) error {
+	switch regie.CodeOf(err) {
+	case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound, regie.CodeBadRequest:
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// errStands ends the following of a session that does nothing more by itself.
+var errStands = errors.New("the session stands")
+
+// errOver is the cause with which a wait ends whose time is over.
+var errOver = errors.New("the wait is over")
+
+// await waits until a session does nothing more by itself: its run has ended, or it waits for somebody. What it asks people is put to the one at the
+// client's end, where there is one. The end of the time is no error, and neither is that of who asked: nothing is stopped by it.
+func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, most time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errOver)
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	elicits := s.elicits(request)
+	progress := &progress{request: request}
+	for {
+		asks, err := s.stands(ctx, session, progress)
+		if errors.Is(context.Cause(ctx), errOver) {
+			return nil
+		}
+		if err != nil || !asks || !elicits {
+			return err
+		}
+		decided, err := s.put(ctx, request, session)
+		if errors.Is(context.Cause(ctx), errOver) {
+			return nil
+		}
+		if err != nil || !decided {
+			return err
+		}
+	}
+}
+
+// stands follows a session to where it stands, and reports whether it asks people something there.
+func (s *server) stands(ctx context.Context, session regie.ID, progress *progress) (asks bool, err error) {
+	view, err := s.Control.Session(ctx, session)
+	if err != nil {
+		return false, err
+	}
+	if still(view.State) {
+		return asking(view.State), nil
+	}
+	state := view.State
+	err = s.Control.Events(ctx, session, view.Head, func(item dispatch.Item) error {
+		if item.Event == nil {
+			return nil
+		}
+		progress.tell(ctx, item.Event)
+		if now := stateOf(item.Event); now != "" {
+			state = now
+		}
+		if still(state) {
+			return errStands
+		}
+		return nil
+	})
+	if errors.Is(err, errStands) {
+		err = nil
+	}
+	return asking(state), err
+}
+
+// stateOf is the state of the session that an event tells, "" for none: most changes are told with what made them.
+func stateOf(event *regie.Event) regie.SessionState {
+	var body struct {
+		State regie.SessionState `json:"state"`
+		With  regie.SessionState `json:"session_state"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil || event.Type != regie.EventSessionState {
+		return body.With
+	}
+	return body.State
+}
+
+// still reports whether a session in a state does nothing more by itself.
+func still(state regie.SessionState) bool {
+	return state != regie.SessionActive && state != regie.SessionQueued && state != regie.SessionWaitingTask
+}
+
+func asking(state regie.SessionState) bool {
+	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
+}
+
+// progress tells a client that wants to know how far a call is.
+type progress struct {
+	request *mcp.CallToolRequest
+	told    float64
+}
+
+// tell tells one event. A client that does not listen loses nothing: what happened is in the log.
+func (p *progress) tell(ctx context.Context, event *regie.Event) {
+	if p.request == nil || p.request.Params.GetProgressToken() == nil {
+		return
+	}
+	said := string(event.Type)
+	var body struct {
+		Tool  string          `json:"tool"`
+		About string          `json:"about"`
+		State regie.CallState `json:"state"`
+	}
+	switch event.Type {
+	case regie.EventToolCall, regie.EventToolResult:
+		if json.Unmarshal(event.Body, &body) == nil {
+			said = body.Tool + " " + body.About + " " + string(body.State)
+		}
+	case regie.EventMessage, regie.EventRound, regie.EventSessionState, regie.EventApproval, regie.EventQuestion, regie.EventPlan:
+	default:
+		return
+	}
+	p.told++
+	_ = p.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+		ProgressToken: p.request.Params.GetProgressToken(), Progress: p.told, Message: plain.Line(clip(said, 200)),
+	})
+}

@@ -1,0 +1,164 @@
+package mcpserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// Config sets a server up. Control is required.
+type Config struct {
+	Control dispatch.Control
+	Version string
+	// Log gets what an operator needs to see; nil discards it.
+	Log *slog.Logger
+	// Request is what a session is started with: its Root confines the server to one workspace, and to that one's sessions; without one a caller
+	// names a workspace that is known. Provider, model and agent may be left to the engine. The policy is the server's own.
+	Request dispatch.RunRequest
+	// Here takes the workspace although it is the home directory or /.
+	Here bool
+	// AllowApprovals lets the client decide approvals and answer questions by itself (spec 4.4). Without it only people do: elsewhere, or
+	// where Elicit is set.
+	AllowApprovals bool
+	// Elicit puts approvals and questions to the person at the client's end, where the client says that it can ask them (MCP elicitation).
+	Elicit bool
+}
+
+// server is one server for all of its connections.
+type server struct {
+	Config
+	// closing ends what waits when the connection has gone.
+	closing context.Context
+
+	mu    sync.Mutex
+	place regie.Workspace // of Request.Root, once it is known
+}
+
+// Bounds of a connection over HTTP.
+const (
+	maxBody     = 4 << 20
+	idleSession = 30 * time.Minute
+)
+
+// Handler serves streamable HTTP. Whoever mounts it checks who calls and from where: token, Host and Origin (spec 11.2); the SDK's own protection
+// against DNS rebinding stays on beside that. It returns the errors of Control.Tools.
+func Handler(ctx context.Context, c Config) (http.Handler, error) {
+	s, err := newServer(ctx, context.Background(), c)
+	if err != nil {
+		return nil, err
+	}
+	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
+		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+	})
+	return http.NewCrossOriginProtection().Handler(streamable), nil
+}
+
+// Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is written there. It returns the errors of
+// Control.Tools, and of the transport.
+func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
+	closing, gone := context.WithCancel(ctx)
+	defer gone()
+	s, err := newServer(ctx, closing, c)
+	if err != nil {
+		return err
+	}
+	shared := &together{Writer: out}
+	err = s.Run(ctx, &mcp.IOTransport{Reader: &frames{in: bufio.NewReader(in), out: shared, ended: gone}, Writer: shared, MaxLineLength: maxLine + 1})
+	left := errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
+	if left || closing.Err() != nil && !errors.Is(err, errLongLine) { // the client has gone, in whatever order it closes its ends
+		return nil
+	}
+	return err
+}
+
+const instructions = "Regie runs AI agents with controlled autonomy. The files tools read a workspace as its agents do: what may hold a secret is refused. " +
+	"start_session gives an agent a job; session_status says how it stands. What an agent asks a person is decided by a person, not here, unless the answer_approval tool is listed."
+
+func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &server{Config: c, closing: closing}
+	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
+		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
+	})
+	if err := s.addQueries(ctx, out); err != nil {
+		return nil, err
+	}
+	s.addSessions(out)
+	s.addApprovals(out)
+	s.addTranscripts(out)
+	return out, nil
+}
+
+// workspace is the one that a call is about: the server's own, or the known one that the caller named by its id, its name or its directory. It
+// returns CodeNotFound for any other, and CodeBadRequest where it has to be named and was not.
+func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, error) {
+	if s.Request.Root != "" {
+		return s.own(ctx)
+	}
+	all, err := s.Control.Workspaces(ctx)
+	if err != nil {
+		return regie.Workspace{}, err
+	}
+	var found []regie.Workspace
+	for _, w := range all {
+		switch {
+		case named != "" && (w.ID.String() == named || w.Root == named): // which no other has
+			return w, nil
+		case named == "" || w.Name == named:
+			found = append(found, w)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case named == "" || len(found) > 1:
+		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest, "say which workspace is meant, by its id: list_workspaces has them")
+	default:
+		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
+	}
+}
+
+// own is the workspace that the server is confined to.
+func (s *server) own(ctx context.Context) (regie.Workspace, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place.ID.IsZero() {
+		place, err := s.Control.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: s.Request.Root, Here: s.Here})
+		if err != nil {
+			return place, err
+		}
+		s.place = place
+	}
+	return s.place, nil
+}
+
+// clip shortens a text to a number of bytes, and says so.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && text[cut]&0xC0 == 0x80 { // not in the middle of a character
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// failed is an error as a caller reads it: its sentence, and its stable code.
+func failed(err error) error {
+	return errors.New(plain.Strip(err.Error()) + " (" + string(regie.CodeOf(err)) + ")")
+}

@@ -1,0 +1,347 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Bounds of what is told, in bytes and in sessions.
+const (
+	maxAnswer   = 64 << 10
+	maxSessions = 100
+)
+
+// start is the input of start_session.
+type start struct {
+	Prompt    string `json:"prompt" jsonschema:"what the agent is to do"`
+	Agent     string `json:"agent,omitempty" jsonschema:"the agent; main unless said"`
+	Workspace string `json:"workspace,omitempty" jsonschema:"the workspace, by its id, name or directory as list_workspaces has them; may be left out where there is only one"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the end, 0 to 600; the run goes on either way"`
+}
+
+// message is the input of send_message.
+type message struct {
+	SessionID string `json:"session_id" jsonschema:"the session"`
+	Text      string `json:"text" jsonschema:"what to say to the agent"`
+	WhenBusy  string `json:"when_busy,omitempty" jsonschema:"what becomes of it while the agent works: queue (a new run after this one, unless said otherwise), steer (part of its next step; what it asks about is withdrawn) or reject"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the end, 0 to 600; the run goes on either way"`
+}
+
+// of is the input of what is about one session.
+type of struct {
+	SessionID string `json:"session_id" jsonschema:"the session"`
+}
+
+// waiting is the input of session_status.
+type waiting struct {
+	SessionID string `json:"session_id" jsonschema:"the session"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"how many seconds to wait for the end of its run, 0 to 600"`
+}
+
+// listing is the input of list_sessions.
+type listing struct {
+	Workspace string `json:"workspace,omitempty" jsonschema:"the workspace, by its id, name or directory as list_workspaces has them; may be left out where there is only one"`
+	Limit     int    `json:"limit,omitempty" jsonschema:"how many, at most 100; 20 unless said"`
+}
+
+// none is the input of what has no parameters.
+type none struct{}
+
+// status is how a session stands.
+type status struct {
+	SessionID string `json:"session_id"`
+	Name      string `json:"name,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+	State     string `json:"state" jsonschema:"IDLE, ACTIVE, QUEUED, PAUSED, CLOSED, or what it waits for: WAITING_VALIDATION (a person's approval), WAITING_RESPONSE (a person's answer), WAITING_NETWORK, WAITING_TASK"`
+	RoundID   string `json:"round_id,omitempty" jsonschema:"its newest run"`
+	Ended     bool   `json:"ended" jsonschema:"whether that run has ended"`
+	End       string `json:"end_reason,omitempty" jsonschema:"why: ANSWERED, COMPLETED, LIMIT, EARLY_STOP, DENIED, INTERRUPTED, STOPPED, PROVIDER_ERROR, NO_PROGRESS, WATCHDOG"`
+	Note      string `json:"note,omitempty"`
+	Answer    string `json:"answer,omitempty" jsonschema:"what the agent said last in that run"`
+	Cut       bool   `json:"answer_shortened,omitempty"`
+	Asks      []ask  `json:"waits_for,omitempty" jsonschema:"what a person is asked"`
+	Cost      int64  `json:"cost_microusd" jsonschema:"what the session has cost so far, in millionths of a US dollar"`
+	CostKnown bool   `json:"cost_known" jsonschema:"false where nobody knows what a model call of it has cost"`
+	Pending   bool   `json:"pending,omitempty" jsonschema:"the message waits until the run before it has ended"`
+}
+
+// line is a session in a list.
+type line struct {
+	SessionID string    `json:"session_id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"`
+	Agent     string    `json:"agent"`
+	State     string    `json:"state"`
+	Activity  time.Time `json:"last_activity"`
+}
+
+type lines struct {
+	Sessions []line `json:"sessions"`
+}
+
+type place struct {
+	ID   string `json:"workspace_id"`
+	Name string `json:"name"`
+	Root string `json:"root"`
+}
+
+type places struct {
+	Workspaces []place `json:"workspaces"`
+}
+
+func (s *server) addSessions(to *mcp.Server) {
+	no, yes := false, true
+	acts := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "start_session", Annotations: acts,
+		Description: "Give an agent a job in a new session. Its actions are approved by a person as everywhere else: until then the session waits (WAITING_VALIDATION). " +
+			"Answers with the session, and with the answer where that comes within wait.",
+	}, s.start)
+	mcp.AddTool(to, &mcp.Tool{Name: "send_message", Annotations: acts, Description: "Say something more in a session: a new run begins, or what is said waits for the end of the one that runs."}, s.send)
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "session_status", Annotations: reads(), Description: "How a session stands: its state, the last answer, what it waits for, what it has cost.",
+	}, s.status)
+	mcp.AddTool(to, &mcp.Tool{Name: "list_sessions", Annotations: reads(), Description: "The sessions of a workspace, the one where something happened last first."}, s.list)
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "stop_session", Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: &yes, OpenWorldHint: &no},
+		Description: "End whatever runs in a session, and close it. What was done stays done.",
+	}, s.stop)
+	if s.Request.Root == "" {
+		mcp.AddTool(to, &mcp.Tool{Name: "list_workspaces", Annotations: reads(), Description: "The workspaces that are known here."}, s.places)
+	}
+}
+
+// policy is what a run may do that this surface started: nothing but what the settings and people's standing rules allow (spec 4.4). It asks
+// people where somebody can answer.
+func (s *server) policy(request *mcp.CallToolRequest) approval.Policy {
+	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals || s.elicits(request)}
+}
+
+func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (*mcp.CallToolResult, status, error) {
+	if err := bounded(in.Wait); err != nil {
+		return nil, status{}, failed(err)
+	}
+	if s.Request.Root != "" && in.Workspace != "" {
+		return nil, status{}, failed(regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out", paramWorkspace))
+	}
+	at, err := s.workspace(ctx, in.Workspace)
+	if err == nil && in.Agent != "" {
+		err = s.hasAgent(ctx, in.Agent)
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	run := s.Request
+	run.Root, run.FoundBy = at.Root, at.FoundBy
+	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(), regie.NewID(), in.Prompt, s.policy(request)
+	if in.Agent != "" {
+		run.Agent = in.Agent
+	}
+	return s.submit(ctx, request, run, in.Wait)
+}
+
+// hasAgent returns CodeNotFound for an agent that is not there.
+func (s *server) hasAgent(ctx context.Context, name string) error {
+	agents, err := s.Control.Agents(ctx)
+	if err != nil || slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
+		return err
+	}
+	return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", plain.Line(clip(name, 100)))
+}
+
+func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (*mcp.CallToolResult, status, error) {
+	found, err := s.find(ctx, in.SessionID)
+	if err == nil {
+		err = bounded(in.Wait)
+	}
+	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer {
+		err = regie.Errorf(regie.CodeConflict, "the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	return s.submit(ctx, request, dispatch.RunRequest{
+		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
+		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
+	}, in.Wait)
+}
+
+// submit stores a message and waits for what comes of it. Whoever asked may go: the run goes on.
+func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest, seconds int) (*mcp.CallToolResult, status, error) {
+	accepted, err := s.Control.Submit(ctx, run)
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	if seconds > 0 {
+		if err := s.await(ctx, request, accepted.SessionID, time.Duration(seconds)*time.Second); err != nil {
+			return nil, status{}, failed(err)
+		}
+	}
+	result, out, err := s.tell(ctx, accepted.SessionID)
+	out.Pending = accepted.Pending && out.RoundID == accepted.RoundID.String() && !out.Ended
+	return result, out, err
+}
+
+// maxWait bounds a wait in seconds.
+const maxWait = 600
+
+func bounded(seconds int) error {
+	if seconds < 0 || seconds > maxWait {
+		return regie.Errorf(regie.CodeBadRequest, "wait is a number of seconds from 0 to %d", maxWait)
+	}
+	return nil
+}
+
+// find is a session that this server serves; CodeNotFound is also what one of another workspace is (spec 2.1).
+func (s *server) find(ctx context.Context, text string) (store.SessionSummary, error) {
+	id, err := regie.ParseID(text)
+	if err != nil {
+		return store.SessionSummary{}, err
+	}
+	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: id, Root: s.Request.Root, Limit: 1})
+	if err == nil && (len(found) == 0 || found[0].ID != id) {
+		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
+	}
+	if err != nil {
+		return store.SessionSummary{}, err
+	}
+	return found[0], nil
+}
+
+func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in waiting) (*mcp.CallToolResult, status, error) {
+	found, err := s.find(ctx, in.SessionID)
+	if err == nil {
+		err = bounded(in.Wait)
+	}
+	if err == nil && in.Wait > 0 {
+		err = s.await(ctx, request, found.ID, time.Duration(in.Wait)*time.Second)
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	return s.tell(ctx, found.ID)
+}
+
+func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (*mcp.CallToolResult, lines, error) {
+	out := lines{Sessions: []line{}}
+	switch {
+	case in.Limit < 0 || in.Limit > maxSessions:
+		return nil, out, failed(regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions))
+	case in.Limit == 0:
+		in.Limit = 20
+	}
+	at, err := s.workspace(ctx, in.Workspace)
+	if err != nil {
+		return nil, out, failed(err)
+	}
+	found, err := s.Control.Sessions(ctx, store.SessionFilter{Root: at.Root, Limit: in.Limit})
+	if err != nil {
+		return nil, out, failed(err)
+	}
+	for i := range found {
+		f := &found[i]
+		out.Sessions = append(out.Sessions, line{
+			SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace), Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
+		})
+	}
+	return nil, out, nil
+}
+
+func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, places, error) {
+	out := places{Workspaces: []place{}}
+	all, err := s.Control.Workspaces(ctx)
+	if err != nil {
+		return nil, out, failed(err)
+	}
+	for _, w := range all {
+		out.Workspaces = append(out.Workspaces, place{ID: w.ID.String(), Name: plain.Strip(w.Name), Root: plain.Strip(w.Root)})
+	}
+	return nil, out, nil
+}
+
+func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.CallToolResult, status, error) {
+	found, err := s.find(ctx, in.SessionID)
+	if err == nil {
+		_, err = s.Control.Stop(ctx, found.ID)
+	}
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	return s.tell(ctx, found.ID)
+}
+
+// tell says how a session stands, in words and as data.
+func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResult, status, error) {
+	view, err := s.Control.Session(ctx, session)
+	if err != nil {
+		return nil, status{}, failed(err)
+	}
+	out := status{
+		SessionID: view.ID.String(), Name: plain.Strip(view.Name), Workspace: plain.Strip(view.Workspace), State: string(view.State),
+		Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
+	}
+	if n := len(view.History); n > 0 {
+		round := &view.History[n-1]
+		out.RoundID, out.Ended, out.End, out.Note = round.ID.String(), round.State == regie.RoundEnded, string(round.End), plain.Strip(round.EndNote.String())
+		said := plain.Strip(answer(&view, round.ID))
+		out.Answer, out.Cut = clip(said, maxAnswer), len(said) > maxAnswer
+	}
+	if out.Asks, err = s.asks(ctx, session); err != nil {
+		return nil, status{}, failed(err)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out.words(s.AllowApprovals)}}}, out, nil
+}
+
+// answer is what the agent said last in a round.
+func answer(view *store.SessionView, round regie.ID) string {
+	for i := len(view.Thread) - 1; i >= 0; i-- {
+		m := &view.Thread[i].Message
+		if m.RoundID != round || m.Sender != regie.SenderAI {
+			continue
+		}
+		said := m.Text
+		if m.AI != nil {
+			said = m.AI.Text()
+		}
+		if strings.TrimSpace(said) != "" && !strings.HasPrefix(said, regie.InvalidFormat) {
+			return said
+		}
+	}
+	return ""
+}
+
+// words are a status for who reads no data.
+func (s *status) words(decides bool) string {
+	var b strings.Builder
+	b.WriteString("session " + s.SessionID + ": " + s.State)
+	if s.Ended {
+		b.WriteString(", the run ended " + s.End)
+	}
+	if s.Note != "" {
+		b.WriteString(" (" + s.Note + ")")
+	}
+	for i := range s.Asks {
+		b.WriteString("\n" + s.Asks[i].words())
+	}
+	if len(s.Asks) > 0 && !decides {
+		b.WriteString("\nA person decides: in Regie, with regie approvals.")
+	}
+	if s.Cost > 0 {
+		b.WriteString("\ncost so far: $" + strconv.FormatFloat(float64(s.Cost)/1e6, 'f', 4, 64))
+	}
+	if s.Answer != "" {
+		b.WriteString("\n\n" + s.Answer)
+	}
+	return b.String()
+}
