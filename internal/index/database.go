@@ -17,10 +17,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/index/posting"
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -145,6 +146,9 @@ func unusable(err error) bool {
 // damaged reports whether an error says that the file is not a healthy database.
 func damaged(err error) bool {
 	var driver *sqlite.Error
+	if errors.Is(err, posting.ErrDamaged) {
+		return true
+	}
 	if !errors.As(err, &driver) {
 		return false
 	}
@@ -162,7 +166,7 @@ func damaged(err error) bool {
 
 // whole fails where a table is not there.
 func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, signs, embedding_costs LIMIT 0")
+	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, segments, pages, gone, spaces, embeddings, signs, embedding_costs LIMIT 0")
 	return err
 }
 
@@ -186,7 +190,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	}
 	d := &database{path: path, file: before}
 	d.uses.Store(1)
-	// The writer's cache holds what one commit changes of the terms.
+	// The writer's cache holds what a small commit changes.
 	if d.write, err = openPool(path, 1, "rw", "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func fuse(limit int, lists ...[]ranked) []ranked {
 // find is the chunks that answer a query, by words and, where the question has a vector, by that too.
 func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32, answer *Answer) ([]ranked, error) {
 	if asked == nil {
-		return lexical(ctx, tx, q, q.Limit)
+		return x.lexical(ctx, tx, db, q, q.Limit)
 	}
 	most := max(fused, 2*q.Limit)
 	byVector, why, err := x.nearest(ctx, tx, db, q, asked, most)
@@ -49,9 +49,9 @@ func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, ask
 	}
 	if !why.IsZero() {
 		answer.Reason = why
-		return lexical(ctx, tx, q, q.Limit)
+		return x.lexical(ctx, tx, db, q, q.Limit)
 	}
-	byWords, err := lexical(ctx, tx, q, most)
+	byWords, err := x.lexical(ctx, tx, db, q, most)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,26 @@ CREATE INDEX chunks_file ON chunks (file);
 
 CREATE INDEX chunks_hash ON chunks (hash);
 
--- The terms of each chunk, by its id, as package index splits and stems them: ascii only takes them apart again at the spaces between them.
-CREATE VIRTUAL TABLE terms USING fts5 (
-	path, symbol, body, content = '', contentless_delete = 1, tokenize = 'ascii'
-);
+-- Which terms stand in which chunks, as package posting writes it: each commit has added a segment, and some were merged since. An id is never used again.
+CREATE TABLE segments (
+	id        INTEGER PRIMARY KEY AUTOINCREMENT,
+	first     INTEGER NOT NULL, -- the ids of its chunks; no other segment has one between these
+	last      INTEGER NOT NULL,
+	chunks    INTEGER NOT NULL, -- how many they are, those that have gone since too
+	files     BLOB    NOT NULL, -- where they lie, and how long they are
+	directory BLOB    NOT NULL  -- the first term of each page
+) STRICT;
 
--- Bytes of terms that are gathered before they are written.
-INSERT INTO terms (terms, rank) VALUES ('hashsize', 8388608);
+CREATE TABLE pages (
+	id   INTEGER PRIMARY KEY, -- the segment's, times 2^24, and the page's number
+	body BLOB NOT NULL
+) STRICT;
+
+-- Chunks that have gone and are still in a segment.
+CREATE TABLE gone (
+	first INTEGER PRIMARY KEY, -- their ids
+	last  INTEGER NOT NULL
+) STRICT;
 
 -- What turns texts into vectors, by provider.Embedder.Space: only vectors of one space can be compared.
 CREATE TABLE spaces (
