@@ -56,44 +56,57 @@ func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, ask
 		return nil, err
 	}
 	answer.Mode = Hybrid
-	if answer.Reason, err = x.unfinished(ctx, tx); err != nil {
+	have, err := x.embedded(ctx, tx)
+	if err != nil {
 		return nil, err
 	}
+	if have.missing > 0 {
+		answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(have.missing, 10))
+	}
 	// What has no vector could not be in the other list: it counts there as it does here.
-	alone, err := x.withoutVector(ctx, tx, byWords)
+	alone, err := have.without(ctx, tx, byWords)
 	return fuse(q.Limit, byWords, byVector, alone), err
 }
 
-// withoutVector is a list with only those chunks in their places that have no vector.
-func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) ([]ranked, error) {
-	ids := make([]int64, len(list))
-	for i := range list {
-		ids[i] = list[i].id
+// embedded says which chunks have a vector.
+type embedded struct {
+	space, upto int64
+	missing     int64 // chunks behind upto
+	refused     bool  // there are texts that the model cannot embed
+}
+
+func (x *Index) embedded(ctx context.Context, tx *sql.Tx) (e embedded, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT id, upto, (SELECT count(*) FROM chunks c WHERE c.id > s.upto),
+		EXISTS (SELECT 1 FROM embeddings e WHERE e.space = s.id AND e.vector IS NULL) FROM spaces s WHERE name = ?`, x.config.Embedder.Space()).
+		Scan(&e.space, &e.upto, &e.missing, &e.refused)
+	return e, err
+}
+
+// without is a list with only those chunks in their places that have no vector.
+func (e *embedded) without(ctx context.Context, tx *sql.Tx, list []ranked) ([]ranked, error) {
+	ids, places := []int64{}, map[int64]int{}
+	for i, r := range list {
+		if r.id > e.upto || e.refused {
+			ids, places[r.id] = append(ids, r.id), i
+		}
+	}
+	out := make([]ranked, len(list))
+	if len(ids) == 0 {
+		return out, nil
 	}
 	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + `) AND NOT EXISTS (` + //nolint:gosec // numbers alone are put in
-		`SELECT 1 FROM embeddings e JOIN spaces s ON s.id = e.space WHERE s.name = ? AND e.hash = c.hash AND e.vector IS NOT NULL)`
-	rows, err := tx.QueryContext(ctx, query, x.config.Embedder.Space())
+		`SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash AND e.vector IS NOT NULL)`
+	rows, err := tx.QueryContext(ctx, query, e.space)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	out := make([]ranked, len(list))
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		out[slices.Index(ids, id)].id = id
+		out[places[id]].id = id
 	}
 	return out, rows.Err()
-}
-
-// unfinished says that some chunks have no vector yet.
-func (x *Index) unfinished(ctx context.Context, tx *sql.Tx) (why regie.Sentence, err error) {
-	var missing int64
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > (SELECT upto FROM spaces WHERE name = ?)", x.config.Embedder.Space()).Scan(&missing)
-	if err == nil && missing > 0 {
-		why = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(missing, 10))
-	}
-	return why, err
 }

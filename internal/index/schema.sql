@@ -26,8 +26,8 @@ CREATE TABLE chunks (
 	first  INTEGER NOT NULL, -- lines, from 1
 	last   INTEGER NOT NULL,
 	symbol TEXT    NOT NULL, -- the declaration or the headings that it stands under
-	text   TEXT    NOT NULL,
-	hash   BLOB    NOT NULL  -- SHA-256 of text
+	hash   BLOB    NOT NULL, -- SHA-256 of text
+	text   TEXT    NOT NULL
 ) STRICT;
 
 CREATE INDEX chunks_file ON chunks (file);
@@ -71,6 +71,9 @@ CREATE TABLE embeddings (
 	vector BLOB,             -- little-endian 32-bit numbers, of length 1; NULL where the model cannot embed the text
 	UNIQUE (space, hash)
 ) STRICT;
+
+-- The texts that a model cannot embed: they are few, and each search has to know whether there are any.
+CREATE INDEX embeddings_refused ON embeddings (space, hash) WHERE vector IS NULL;
 
 -- The signs of each vector, a bit each, apart from it: they are all read into memory, which beside the vectors would read those too.
 CREATE TABLE signs (

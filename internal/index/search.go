@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -117,7 +118,11 @@ func hits(ctx context.Context, tx *sql.Tx, found []ranked) ([]Hit, error) {
 	defer stmt.Close()
 	for _, r := range found {
 		h := Hit{Score: r.score}
-		if err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text); err != nil {
+		err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text)
+		if errors.Is(err, sql.ErrNoRows) { // one transaction has found it, and does not have it
+			err = posting.ErrDamaged
+		}
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, h)
