@@ -119,12 +119,15 @@ func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.File
 		}
 		defer unlock()
 	}
+	keep := false
 	if !same(path, spoiled) { // another process may have been faster
-		if db, err := openFile(ctx, path); !unusable(err) {
+		db, err := openFile(ctx, path)
+		if !unusable(err) {
 			return db, err
 		}
+		keep = errors.Is(err, errOther)
 	}
-	if err := makeFile(ctx, path); err != nil {
+	if err := makeFile(ctx, path, keep); err != nil {
 		return nil, err
 	}
 	return openFile(ctx, path)
@@ -239,9 +242,9 @@ func (d *database) stands() bool {
 	return err == nil
 }
 
-// makeFile puts an empty index in the place of whatever is there. It is made under another name, so that at no moment half of one lies there. The
-// caller holds the lock.
-func makeFile(ctx context.Context, path string) (err error) {
+// makeFile puts an empty index in the place of whatever is there; keep says that the vectors of that are taken over, if they can be read. It is made under
+// another name, so that at no moment half of one lies there. The caller holds the lock.
+func makeFile(ctx context.Context, path string, keep bool) (err error) {
 	fresh := path + ".new"
 	if err := removeFile(fresh); err != nil {
 		return err
@@ -261,6 +264,11 @@ func makeFile(ctx context.Context, path string) (err error) {
 		schema, application, schemaVersion))
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
+	}
+	if keep {
+		if err := keepVectors(ctx, path, fresh); ctx.Err() != nil {
+			return errors.Join(err, removeFile(fresh))
+		}
 	}
 	if err := errors.Join(removeLog(fresh), removeFile(path)); err != nil {
 		return err

@@ -5,7 +5,8 @@ CREATE TABLE meta (
 	value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- revision counts the commits that changed chunks: who holds something of them in memory looks at it.
+-- revision counts the commits that changed chunks: who holds something of them in memory looks at it. outdated, where it is there, is the space whose
+-- vectors are another model's than its name says now, so that a rebuild does not take them over.
 INSERT INTO meta (name, value) VALUES ('revision', 0);
 
 CREATE TABLE files (

@@ -108,11 +108,13 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 	return out, err
 }
 
-// Rebuild is Update after everything that the index knows was thrown away.
+// Rebuild is Update after everything that the index knows was thrown away, but for vectors: they belong to texts and not to files, and may have cost money.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
 	unlock, err := lock(ctx, x.config.Path)
 	if err == nil {
-		err = removeFile(x.config.Path)
+		if err = makeFile(ctx, x.config.Path, true); err != nil && ctx.Err() == nil { // Update makes one
+			err = removeFile(x.config.Path)
+		}
 		unlock()
 	}
 	if err != nil {
