@@ -25,7 +25,10 @@ func TestKeeps(t *testing.T) {
 			change(t, file, "PRAGMA user_version = 3")
 		}, 3},
 		{"another program's file", func(t *testing.T, _ *Index, file string) { t.Helper(); change(t, file, "PRAGMA application_id = 7") }, 3},
-		{"garbage", func(t *testing.T, _ *Index, file string) { t.Helper(); put(t, filepath.Dir(file), filepath.Base(file), "no database") }, 3},
+		{"garbage", func(t *testing.T, _ *Index, file string) {
+			t.Helper()
+			put(t, filepath.Dir(file), filepath.Base(file), "no database")
+		}, 3},
 		{"vectors of a model that answers otherwise now", func(t *testing.T, x *Index, _ string) {
 			t.Helper()
 			e := &embedding{index: x, embedder: x.config.Embedder}

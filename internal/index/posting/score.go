@@ -48,7 +48,10 @@ func (v *View) Search(ctx context.Context, terms []string, limit int, allowed fu
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if ahead > int64(len(s.candidates())) { // it may be worth while
+		if i == 0 {
+			s.retry = rest / 2
+		}
+		if rest <= s.retry && ahead > int64(len(s.candidates())) { // else it cannot succeed, or is not worth while
 			s.close(rest)
 		}
 		if err := s.add(&asked[i]); err != nil {
@@ -154,6 +157,7 @@ type search struct {
 	norms  [256]float64 // by the length of a chunk
 	hidden [][]bool     // by part and file: what has gone, or is not allowed; nil where nothing is
 	*sums
+	retry  float64  // how little has to be left for close to be of use
 	closed bool     // nothing comes to what was found
 	left   []uint32 // then: what can still be among the best, in order
 }
@@ -298,8 +302,10 @@ func (s *search) close(rest float64) {
 	least := s.least(candidates)
 	rest *= 1 + 1e-9 // sums are rounded
 	if !s.closed && rest >= least {
+		s.retry = (rest + least) / 2 // whatever a list adds to the least it takes from the rest
 		return
 	}
+	s.retry = rest / 2
 	left := make([]uint32, 0, s.limit)
 	for _, at := range candidates {
 		if s.of[at]+rest >= least*(1-1e-9) {
