@@ -39,6 +39,7 @@ type database struct {
 	uses        atomic.Int32 // it closes when the last one ends
 	lost        atomic.Bool  // it is damaged
 	filled      atomic.Bool  // an update of this process has run to its end in it
+	asks        questions
 }
 
 func (d *database) acquire() { d.uses.Add(1) }
@@ -217,7 +218,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if version != schemaVersion || mark != application {
 		return nil, errOther
 	}
-	if err := d.whole(ctx); err != nil {
+	if err := errors.Join(d.whole(ctx), d.prepare(ctx)); err != nil {
 		if ctx.Err() != nil || damaged(err) {
 			return nil, err
 		}

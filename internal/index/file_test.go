@@ -159,7 +159,7 @@ func check(t *testing.T, file string) {
 		(SELECT count(*) FROM pages WHERE id >> 24 NOT IN (SELECT id FROM segments))`).Scan(&lost); err != nil || lost != 0 {
 		t.Errorf("%d chunks without a file, or pages without a segment: %v", lost, err)
 	}
-	checkTerms(t, db)
+	checkTerms(t, file)
 }
 
 // TestRacy changes a file right after it was read, to something of the same length: clocks of file systems are coarse, and its times may be the same.

@@ -56,7 +56,7 @@ func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, ask
 		return nil, err
 	}
 	answer.Mode = Hybrid
-	have, err := x.embedded(ctx, tx)
+	have, err := x.embedded(ctx, tx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,8 @@ type embedded struct {
 	refused     bool  // there are texts that the model cannot embed
 }
 
-func (x *Index) embedded(ctx context.Context, tx *sql.Tx) (e embedded, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT id, upto, (SELECT count(*) FROM chunks c WHERE c.id > s.upto),
-		EXISTS (SELECT 1 FROM embeddings e WHERE e.space = s.id AND e.vector IS NULL) FROM spaces s WHERE name = ?`, x.config.Embedder.Space()).
+func (x *Index) embedded(ctx context.Context, tx *sql.Tx, db *database) (e embedded, err error) {
+	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, x.config.Embedder.Space()).
 		Scan(&e.space, &e.upto, &e.missing, &e.refused)
 	return e, err
 }

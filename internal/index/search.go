@@ -57,7 +57,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		if err != nil {
 			return err
 		}
-		answer.Hits, err = hits(ctx, tx, found)
+		answer.Hits, err = hits(ctx, tx, db, found)
 		return err
 	})
 	return answer, err
@@ -79,7 +79,7 @@ func (x *Index) lexical(ctx context.Context, tx *sql.Tx, db *database, q Query, 
 		allowed = func(path string) bool { return path == q.Under || strings.HasPrefix(path, below) }
 	}
 	best, err := view.Search(ctx, terms, max(candidates, limit), allowed, func(pages []posting.Page, each func(posting.Page, []byte) error) error {
-		return fetchPages(ctx, tx, pages, each)
+		return fetchPages(ctx, tx, db, pages, each)
 	})
 	if err != nil {
 		return nil, err
@@ -109,13 +109,9 @@ func termsOfQuestion(text string) []string {
 }
 
 // hits reads chunks.
-func hits(ctx context.Context, tx *sql.Tx, found []ranked) ([]Hit, error) {
+func hits(ctx context.Context, tx *sql.Tx, db *database, found []ranked) ([]Hit, error) {
 	out := []Hit{}
-	stmt, err := tx.PrepareContext(ctx, "SELECT f.path, c.first, c.last, c.symbol, c.text FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?")
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
+	stmt := tx.StmtContext(ctx, db.asks.hit)
 	for _, r := range found {
 		h := Hit{Score: r.score}
 		err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text)

@@ -4,8 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/regie-run/regie/internal/index/posting"
@@ -24,7 +23,7 @@ type words struct {
 // view is the terms as a transaction sees them.
 func (w *words) view(ctx context.Context, tx *sql.Tx, db *database) (*posting.View, error) {
 	var revision int64
-	if err := tx.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'revision'").Scan(&revision); err != nil {
+	if err := tx.StmtContext(ctx, db.asks.revision).QueryRowContext(ctx).Scan(&revision); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
@@ -125,17 +124,13 @@ func (r *segmentRow) read(ctx context.Context, from querier) (*posting.Segment, 
 func pageID(segment int64, page int) int64 { return segment*posting.MaxPages + int64(page) }
 
 // fetchPages reads pages.
-func fetchPages(ctx context.Context, tx *sql.Tx, pages []posting.Page, each func(posting.Page, []byte) error) error {
-	var query strings.Builder
-	query.WriteString("SELECT id, body FROM pages WHERE id IN (")
+func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.Page, each func(posting.Page, []byte) error) error {
+	ids := make([]int64, len(pages))
 	for i, p := range pages {
-		if i > 0 {
-			query.WriteByte(',')
-		}
-		query.WriteString(strconv.FormatInt(pageID(p.Segment, p.Number), 10))
+		ids[i] = pageID(p.Segment, p.Number)
 	}
-	query.WriteByte(')')
-	rows, err := tx.QueryContext(ctx, query.String())
+	slices.Sort(ids) // as they lie in the file
+	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, "["+join(ids)+"]")
 	if err != nil {
 		return err
 	}

@@ -57,21 +57,30 @@ func spellings(t *testing.T, tx *sql.Tx) map[int64]*spelling {
 }
 
 // checkTerms holds what the segments say against the chunks that there are.
-func checkTerms(t *testing.T, db *sql.DB) {
+func checkTerms(t *testing.T, file string) {
 	t.Helper()
-	tx, err := db.BeginTx(t.Context(), nil)
+	pool, err := openPool(file, 1, "rw") // of whatever version
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	db := &database{read: pool}
+	if err := db.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.read.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }() // it was only read
-	view, err := new(words).view(t.Context(), tx, &database{})
+	view, err := new(words).view(t.Context(), tx, db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[int64]*spelling{}
 	view.Each(func(id int64, path string, length int) { got[id] = &spelling{path, length, map[string]int{}} })
 	err = view.EachTerm(func(pages []posting.Page, each func(posting.Page, []byte) error) error {
-		return fetchPages(t.Context(), tx, pages, each)
+		return fetchPages(t.Context(), tx, db, pages, each)
 	}, func(id int64, term string, weight int) { got[id].Terms[term] += weight })
 	if err != nil {
 		t.Error(err)
