@@ -195,10 +195,10 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	d := &database{path: path, file: before}
 	d.uses.Store(1)
 	// The writer's cache holds what a small commit changes.
-	if d.write, err = openPool(path, 1, "rw", "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
+	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}
-	if d.read, err = openPool(path, readers, "rw", "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
+	if d.read, err = openPool(path, readers, "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
 		return nil, errors.Join(err, d.write.Close())
 	}
 	defer func() {
@@ -257,7 +257,7 @@ func makeFile(ctx context.Context, path string, keep bool) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := openPool(fresh, 1, "rw", "journal_mode(WAL)", "synchronous(NORMAL)")
+	db, err := openPool(fresh, 1, "journal_mode(WAL)", "synchronous(NORMAL)")
 	if err != nil {
 		return err
 	}
@@ -291,8 +291,8 @@ func remove(path string) error {
 
 // openPool opens connections that leave the write-ahead log where it is when they close: SQLite removes it by its name, under which another
 // process may have put that of a new index by then.
-func openPool(path string, size int, mode string, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"mode": {"rw"}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
 	inner, err := sqlite.NewConnector((&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String())
 	if err != nil {
 		return nil, err

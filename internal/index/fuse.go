@@ -76,8 +76,8 @@ type embedded struct {
 }
 
 func (x *Index) embedded(ctx context.Context, tx *sql.Tx, db *database) (e embedded, err error) {
-	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, x.config.Embedder.Space()).
-		Scan(&e.space, &e.upto, &e.missing, &e.refused)
+	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, x.config.Embedder.Space()). //nolint:sqlclosecheck // it goes with its connections
+													Scan(&e.space, &e.upto, &e.missing, &e.refused)
 	return e, err
 }
 

@@ -8,7 +8,7 @@ import (
 // keepVectors takes over what was embedded, and what that has cost, from an index that is to be replaced. Where that cannot be read, or is another
 // version's that kept it otherwise, its error says so, and the fresh one is as empty as it was. The caller holds the lock.
 func keepVectors(ctx context.Context, from, fresh string) (err error) {
-	db, err := openPool(from, 1, "rw") // which leaves the log of the old one where it is
+	db, err := openPool(from, 1) // which leaves the log of the old one where it is
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func termsOfQuestion(text string) []string {
 // hits reads chunks.
 func hits(ctx context.Context, tx *sql.Tx, db *database, found []ranked) ([]Hit, error) {
 	out := []Hit{}
-	stmt := tx.StmtContext(ctx, db.asks.hit)
+	stmt := tx.StmtContext(ctx, db.asks.hit) //nolint:sqlclosecheck // it goes with its connections
 	for _, r := range found {
 		h := Hit{Score: r.score}
 		err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text)

@@ -110,7 +110,8 @@ type vectors struct {
 // sync reads what came since the last time, and returns the newest vector that the transaction knows. The caller holds no lock.
 func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name string) (newest int64, err error) {
 	var now space
-	err = tx.StmtContext(ctx, db.asks.space).QueryRowContext(ctx, name).Scan(&now.id, &now.dimensions, &newest)
+	err = tx.StmtContext(ctx, db.asks.space).QueryRowContext(ctx, name). //nolint:sqlclosecheck // it goes with its connections
+										Scan(&now.id, &now.dimensions, &newest)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}

@@ -153,20 +153,20 @@ func (w *writer) segment() error {
 	if w.terms.Len() == 0 {
 		return nil
 	}
-	_, err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) { return w.terms.Build(put) })
+	err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) { return w.terms.Build(put) })
 	w.terms = posting.NewBuilder()
 	return err
 }
 
 // putBuilt writes a segment that is built meanwhile. One without a chunk is not kept.
-func (w *writer) putBuilt(build func(put func(page int, body []byte) error) (posting.Built, error)) (posting.Built, error) {
+func (w *writer) putBuilt(build func(put func(page int, body []byte) error) (posting.Built, error)) error {
 	in, err := w.putSegment.ExecContext(done())
 	if err != nil {
-		return posting.Built{}, err
+		return err
 	}
 	id, err := in.LastInsertId()
 	if err != nil {
-		return posting.Built{}, err
+		return err
 	}
 	built, err := build(func(page int, body []byte) error {
 		_, err := w.putPage.ExecContext(done(), pageID(id, page), body)
@@ -180,7 +180,7 @@ func (w *writer) putBuilt(build func(put func(page int, body []byte) error) (pos
 		_, err = w.conn.ExecContext(done(), "UPDATE segments SET first = ?, last = ?, chunks = ?, files = ?, directory = ? WHERE id = ?",
 			built.First, built.Last, built.Chunks, built.Files, built.Directory, id)
 	}
-	return built, err
+	return err
 }
 
 // merge merges segments until there are few of them, and little in them has gone. What was not committed when the context ends is undone.
@@ -239,7 +239,7 @@ func (w *writer) mergeThese(ctx context.Context, rows []segmentRow, gone []posti
 			return body, err
 		}}
 	}
-	if _, err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) { return posting.Merge(sources, put) }); err != nil {
+	if err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) { return posting.Merge(sources, put) }); err != nil {
 		return err
 	}
 	for _, r := range rows {

@@ -59,7 +59,7 @@ func spellings(t *testing.T, tx *sql.Tx) map[int64]*spelling {
 // checkTerms holds what the segments say against the chunks that there are.
 func checkTerms(t *testing.T, file string) {
 	t.Helper()
-	pool, err := openPool(file, 1, "rw") // of whatever version
+	pool, err := openPool(file, 1) // of whatever version
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const gone = ^uint32(0)
 
 func (r *reader) next() error {
 	for len(r.s.data) == 0 {
-		if r.page == r.Segment.Pages() {
+		if r.page == r.Pages() {
 			r.ended = true
 			return nil
 		}
@@ -53,13 +53,13 @@ func Merge(sources []Source, put func(page int, body []byte) error) (Built, erro
 	chunks := uint32(0)
 	readers := make([]*reader, len(sources))
 	for i := range sources {
-		r := &reader{Source: &sources[i], numbers: make([]uint32, len(sources[i].Segment.of))}
-		for n, of := range r.Segment.of {
-			if r.dead != nil && r.dead[of] {
+		r := &reader{Source: &sources[i], numbers: make([]uint32, len(sources[i].of))}
+		for n, of := range r.of {
+			if r.isDead(of) {
 				r.numbers[n] = gone
 				continue
 			}
-			files.add(r.Segment.files[of].path, r.Segment.chunk(uint32(n)), int(r.Segment.lengths[n]))
+			files.add(r.files[of].path, r.chunk(uint32(n)), int(r.lengths[n]))
 			r.numbers[n] = chunks
 			chunks++
 		}

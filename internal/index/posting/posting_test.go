@@ -35,7 +35,10 @@ type chunk struct {
 	length int
 }
 
-func newShelf(tb testing.TB) *shelf { return &shelf{tb: tb, next: 1, chunks: map[int64]chunk{}} }
+func newShelf(tb testing.TB) *shelf {
+	tb.Helper()
+	return &shelf{tb: tb, next: 1, chunks: map[int64]chunk{}}
+}
 
 // put adds files, each with its chunks, in one segment.
 func (s *shelf) put(files map[string][]chunk) {

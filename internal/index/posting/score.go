@@ -191,7 +191,7 @@ func (s *search) sieve(allowed func(string) bool) {
 		if allowed != nil {
 			hidden = make([]bool, len(p.files))
 			for j := range p.files {
-				hidden[j] = p.dead != nil && p.dead[j] || !allowed(p.files[j].path)
+				hidden[j] = p.isDead(uint32(j)) || !allowed(p.files[j].path)
 			}
 		}
 		s.hidden = append(s.hidden, hidden)

@@ -12,6 +12,9 @@ type Part struct {
 	dead []bool // by file; nil where all of them live
 }
 
+// isDead reports whether a file has gone.
+func (p *Part) isDead(file uint32) bool { return p.dead != nil && p.dead[file] }
+
 // Range is ids, the last one included.
 type Range struct{ First, Last int64 }
 
@@ -50,7 +53,7 @@ func NewView(parts []Part) *View {
 		v.base = append(v.base, uint32(v.all))
 		v.all += len(p.of)
 		for n, length := range p.lengths {
-			if p.dead == nil || !p.dead[p.of[n]] {
+			if !p.isDead(p.of[n]) {
 				v.chunks++
 				v.length += int64(length)
 			}
@@ -67,7 +70,7 @@ func (v *View) Each(fn func(id int64, path string, length int)) {
 	for i := range v.parts {
 		p := &v.parts[i]
 		for n, of := range p.of {
-			if p.dead == nil || !p.dead[of] {
+			if !p.isDead(of) {
 				fn(p.chunk(uint32(n)), p.files[of].path, int(p.lengths[n]))
 			}
 		}
@@ -85,7 +88,7 @@ func (v *View) EachTerm(fetch Fetch, fn func(id int64, term string, weight int))
 					c, err := read(list, uint32(len(p.of)))
 					for err == nil && c.block(&b, 0) {
 						for j := range b.n {
-							if n := b.chunks[j]; p.dead == nil || !p.dead[p.of[n]] {
+							if n := b.chunks[j]; !p.isDead(p.of[n]) {
 								fn(p.chunk(n), string(term), int(b.weights[j]))
 							}
 						}
