@@ -267,7 +267,7 @@ func makeFile(ctx context.Context, path string, keep bool) (err error) {
 		return err
 	}
 	if keep {
-		if err := keepVectors(ctx, path, fresh); ctx.Err() != nil {
+		if err := keepVectors(ctx, path, fresh); err != nil && ctx.Err() != nil {
 			return errors.Join(err, removeFile(fresh))
 		}
 	}

@@ -217,8 +217,8 @@ func within(ctx context.Context, tx *sql.Tx, under, space string) (func(id int64
 // fetch reads vectors.
 func fetch(ctx context.Context, tx *sql.Tx, db *database, ids []int64, each func(int64, []byte)) error {
 	ids = slices.Clone(ids)
-	slices.Sort(ids) // as they lie in the file
-	rows, err := tx.StmtContext(ctx, db.asks.vectors).QueryContext(ctx, "["+join(ids)+"]")
+	slices.Sort(ids)
+	rows, err := tx.StmtContext(ctx, db.asks.vectors).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near 
 	var rows *sql.Rows
 	var err error
 	if under == "" || under == "." {
-		rows, err = tx.StmtContext(ctx, db.asks.chunks).QueryContext(ctx, "["+join(ids)+"]")
+		rows, err = tx.StmtContext(ctx, db.asks.chunks).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
 	} else {
 		rows, err = tx.QueryContext(ctx, `SELECT e.id, c.id FROM json_each(?) j JOIN embeddings e ON e.id = j.value JOIN chunks c ON c.hash = e.hash
 			JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?`, "["+join(ids)+"]", under, under+"/", under+"0")

@@ -23,7 +23,7 @@ type words struct {
 // view is the terms as a transaction sees them.
 func (w *words) view(ctx context.Context, tx *sql.Tx, db *database) (*posting.View, error) {
 	var revision int64
-	if err := tx.StmtContext(ctx, db.asks.revision).QueryRowContext(ctx).Scan(&revision); err != nil {
+	if err := tx.StmtContext(ctx, db.asks.revision).QueryRowContext(ctx).Scan(&revision); err != nil { //nolint:sqlclosecheck // it goes with its connections
 		return nil, err
 	}
 	w.mu.Lock()
@@ -130,7 +130,7 @@ func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.P
 		ids[i] = pageID(p.Segment, p.Number)
 	}
 	slices.Sort(ids) // as they lie in the file
-	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, "["+join(ids)+"]")
+	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func (s *search) takeUp(t *term, p *Part, base uint32, c *cursor, hidden []bool)
 	weight := t.weight * (saturation + 1)
 	for c.block(&b, 0) {
 		for i, n := range b.chunks[:b.n] {
-			if hidden != nil && hidden[p.of[n]] {
+			if len(hidden) > 0 && hidden[p.of[n]] {
 				continue
 			}
 			at, times := base+n, float64(b.weights[i])

@@ -13,7 +13,7 @@ type Part struct {
 }
 
 // isDead reports whether a file has gone.
-func (p *Part) isDead(file uint32) bool { return p.dead != nil && p.dead[file] }
+func (p *Part) isDead(file uint32) bool { return len(p.dead) > 0 && p.dead[file] }
 
 // Range is ids, the last one included.
 type Range struct{ First, Last int64 }
