@@ -144,8 +144,8 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 
 func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) *Served {
 	base, cancel := context.WithCancelCause(context.Background())
-	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks})
 	out := &Served{cancel: cancel}
+	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy})
 	guarded := guard.Wrap(handler, translate)
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out.busy.Add(1)

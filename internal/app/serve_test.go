@@ -618,9 +618,8 @@ func TestWebSocket(t *testing.T) {
 			ended = n.Type == "round" && n.Data.Body.State == "ENDED"
 		}
 	}
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed := make(chan error, 1)
+	go func() { closed <- h.engine.Close() }()
 	for {
 		if _, _, err := conn.Read(t.Context()); err != nil {
 			if websocket.CloseStatus(err) != websocket.StatusServiceRestart {
@@ -628,6 +627,9 @@ func TestWebSocket(t *testing.T) {
 			}
 			break
 		}
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -115,7 +115,7 @@ func (k *socket) listen(ctx context.Context) error {
 			err = k.obey(ctx, said)
 		}
 		if err != nil {
-			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r, err)})
+			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)})
 		}
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		case regie.CodeOf(err) == regie.CodeEngineGone:
 			k.restart()
 		case err != nil:
-			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r, err)}) // the client has gone if this fails
+			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)}) // the client has gone if this fails
 		}
 	})
 	return nil
