@@ -129,7 +129,7 @@ func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.P
 	for i, p := range pages {
 		ids[i] = pageID(p.Segment, p.Number)
 	}
-	slices.Sort(ids) // as they lie in the file
+	slices.Sort(ids)                                                                     // as they lie in the file
 	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
 	if err != nil {
 		return err
