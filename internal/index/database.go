@@ -17,10 +17,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/index/posting"
 )
 
 // schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // application marks the file as an index ("RgIx").
 const application = 0x52674978
@@ -38,6 +39,7 @@ type database struct {
 	uses        atomic.Int32 // it closes when the last one ends
 	lost        atomic.Bool  // it is damaged
 	filled      atomic.Bool  // an update of this process has run to its end in it
+	asks        questions
 }
 
 func (d *database) acquire() { d.uses.Add(1) }
@@ -118,12 +120,15 @@ func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.File
 		}
 		defer unlock()
 	}
+	keep := false
 	if !same(path, spoiled) { // another process may have been faster
-		if db, err := openFile(ctx, path); !unusable(err) {
+		db, err := openFile(ctx, path)
+		if !unusable(err) {
 			return db, err
 		}
+		keep = errors.Is(err, errOther)
 	}
-	if err := makeFile(ctx, path); err != nil {
+	if err := makeFile(ctx, path, keep); err != nil {
 		return nil, err
 	}
 	return openFile(ctx, path)
@@ -145,6 +150,9 @@ func unusable(err error) bool {
 // damaged reports whether an error says that the file is not a healthy database.
 func damaged(err error) bool {
 	var driver *sqlite.Error
+	if errors.Is(err, posting.ErrDamaged) {
+		return true
+	}
 	if !errors.As(err, &driver) {
 		return false
 	}
@@ -162,7 +170,7 @@ func damaged(err error) bool {
 
 // whole fails where a table is not there.
 func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, terms, spaces, embeddings, signs, embedding_costs LIMIT 0")
+	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, segments, pages, gone, spaces, embeddings, signs, embedding_costs LIMIT 0")
 	return err
 }
 
@@ -186,11 +194,11 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	}
 	d := &database{path: path, file: before}
 	d.uses.Store(1)
-	// The writer's cache holds what one commit changes of the terms.
-	if d.write, err = openPool(path, 1, "rw", "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
+	// The writer's cache holds what a small commit changes.
+	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}
-	if d.read, err = openPool(path, readers, "rw", "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
+	if d.read, err = openPool(path, readers, "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
 		return nil, errors.Join(err, d.write.Close())
 	}
 	defer func() {
@@ -210,7 +218,7 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	if version != schemaVersion || mark != application {
 		return nil, errOther
 	}
-	if err := d.whole(ctx); err != nil {
+	if err := errors.Join(d.whole(ctx), d.prepare(ctx)); err != nil {
 		if ctx.Err() != nil || damaged(err) {
 			return nil, err
 		}
@@ -235,9 +243,9 @@ func (d *database) stands() bool {
 	return err == nil
 }
 
-// makeFile puts an empty index in the place of whatever is there. It is made under another name, so that at no moment half of one lies there. The
-// caller holds the lock.
-func makeFile(ctx context.Context, path string) (err error) {
+// makeFile puts an empty index in the place of whatever is there; keep says that the vectors of that are taken over, if they can be read. It is made under
+// another name, so that at no moment half of one lies there. The caller holds the lock.
+func makeFile(ctx context.Context, path string, keep bool) (err error) {
 	fresh := path + ".new"
 	if err := removeFile(fresh); err != nil {
 		return err
@@ -249,7 +257,7 @@ func makeFile(ctx context.Context, path string) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := openPool(fresh, 1, "rw", "journal_mode(WAL)", "synchronous(NORMAL)")
+	db, err := openPool(fresh, 1, "journal_mode(WAL)", "synchronous(NORMAL)")
 	if err != nil {
 		return err
 	}
@@ -257,6 +265,11 @@ func makeFile(ctx context.Context, path string) (err error) {
 		schema, application, schemaVersion))
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
+	}
+	if keep {
+		if err := keepVectors(ctx, path, fresh); err != nil && ctx.Err() != nil {
+			return errors.Join(err, removeFile(fresh))
+		}
 	}
 	if err := errors.Join(removeLog(fresh), removeFile(path)); err != nil {
 		return err
@@ -278,8 +291,8 @@ func remove(path string) error {
 
 // openPool opens connections that leave the write-ahead log where it is when they close: SQLite removes it by its name, under which another
 // process may have put that of a new index by then.
-func openPool(path string, size int, mode string, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"mode": {"rw"}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
 	inner, err := sqlite.NewConnector((&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String())
 	if err != nil {
 		return nil, err

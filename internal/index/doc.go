@@ -1,5 +1,5 @@
 // Package index keeps what is known of one workspace's files and searches it (spec 8.3): files by path, SHA-256 and times, cut into chunks at the
-// boundaries of their syntax, and the terms of each chunk in FTS5. It lies in a SQLite file of its own (decision 32), all of which can be made again.
+// boundaries of their syntax, and the terms of each chunk, as package posting keeps them. It lies in a SQLite file of its own (decision 32), all of which can be made again.
 //
 // Who owns what. The methods of an Index may be called from any goroutine. An update starts one goroutine that walks the workspace and some that read
 // and cut; they end before it returns, and what they make is written by the caller's goroutine alone. Several processes may use one file: readers never

@@ -259,6 +259,12 @@ func (e *embedding) batch(texts []pending) (n int) {
 func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *sent) error {
 	dimensions := int64(made.dimensions())
 	if r.space.dimensions != 0 && dimensions != 0 && dimensions != r.space.dimensions {
+		if err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('outdated', ?)", e.embedder.Space())
+			return err
+		}); err != nil {
+			return err
+		}
 		return &provider.Error{Code: regie.CodeBadReply, Message: fmt.Sprintf(
 			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; regie index --rebuild embeds anew",
 			e.embedder.Model(), dimensions, r.space.dimensions)}

@@ -40,7 +40,7 @@ func fuse(limit int, lists ...[]ranked) []ranked {
 // find is the chunks that answer a query, by words and, where the question has a vector, by that too.
 func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32, answer *Answer) ([]ranked, error) {
 	if asked == nil {
-		return lexical(ctx, tx, q, q.Limit)
+		return x.lexical(ctx, tx, db, q, q.Limit)
 	}
 	most := max(fused, 2*q.Limit)
 	byVector, why, err := x.nearest(ctx, tx, db, q, asked, most)
@@ -49,51 +49,63 @@ func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, ask
 	}
 	if !why.IsZero() {
 		answer.Reason = why
-		return lexical(ctx, tx, q, q.Limit)
+		return x.lexical(ctx, tx, db, q, q.Limit)
 	}
-	byWords, err := lexical(ctx, tx, q, most)
+	byWords, err := x.lexical(ctx, tx, db, q, most)
 	if err != nil {
 		return nil, err
 	}
 	answer.Mode = Hybrid
-	if answer.Reason, err = x.unfinished(ctx, tx); err != nil {
+	have, err := x.embedded(ctx, tx, db)
+	if err != nil {
 		return nil, err
 	}
+	if have.missing > 0 {
+		answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(have.missing, 10))
+	}
 	// What has no vector could not be in the other list: it counts there as it does here.
-	alone, err := x.withoutVector(ctx, tx, byWords)
+	alone, err := have.without(ctx, tx, byWords)
 	return fuse(q.Limit, byWords, byVector, alone), err
 }
 
-// withoutVector is a list with only those chunks in their places that have no vector.
-func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) ([]ranked, error) {
-	ids := make([]int64, len(list))
-	for i := range list {
-		ids[i] = list[i].id
+// embedded says which chunks have a vector.
+type embedded struct {
+	space, upto int64
+	missing     int64 // chunks behind upto
+	refused     bool  // there are texts that the model cannot embed
+}
+
+func (x *Index) embedded(ctx context.Context, tx *sql.Tx, db *database) (e embedded, err error) {
+	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, x.config.Embedder.Space()). //nolint:sqlclosecheck // it goes with its connections
+													Scan(&e.space, &e.upto, &e.missing, &e.refused)
+	return e, err
+}
+
+// without is a list with only those chunks in their places that have no vector.
+func (e *embedded) without(ctx context.Context, tx *sql.Tx, list []ranked) ([]ranked, error) {
+	ids, places := []int64{}, map[int64]int{}
+	for i, r := range list {
+		if r.id > e.upto || e.refused {
+			ids, places[r.id] = append(ids, r.id), i
+		}
+	}
+	out := make([]ranked, len(list))
+	if len(ids) == 0 {
+		return out, nil
 	}
 	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + `) AND NOT EXISTS (` + //nolint:gosec // numbers alone are put in
-		`SELECT 1 FROM embeddings e JOIN spaces s ON s.id = e.space WHERE s.name = ? AND e.hash = c.hash AND e.vector IS NOT NULL)`
-	rows, err := tx.QueryContext(ctx, query, x.config.Embedder.Space())
+		`SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash AND e.vector IS NOT NULL)`
+	rows, err := tx.QueryContext(ctx, query, e.space)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	out := make([]ranked, len(list))
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		out[slices.Index(ids, id)].id = id
+		out[places[id]].id = id
 	}
 	return out, rows.Err()
-}
-
-// unfinished says that some chunks have no vector yet.
-func (x *Index) unfinished(ctx context.Context, tx *sql.Tx) (why regie.Sentence, err error) {
-	var missing int64
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > (SELECT upto FROM spaces WHERE name = ?)", x.config.Embedder.Space()).Scan(&missing)
-	if err == nil && missing > 0 {
-		why = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(missing, 10))
-	}
-	return why, err
 }

@@ -65,6 +65,7 @@ type Index struct {
 	root    *workspace.Root
 	config  Config
 	updates chan struct{} // a place for the update that is under way
+	words   words
 	vectors vectors
 	asks    asks
 	rest    func(ctx context.Context, d time.Duration) error // between two tries of an embedder

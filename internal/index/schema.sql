@@ -5,7 +5,8 @@ CREATE TABLE meta (
 	value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- revision counts the commits that changed chunks: who holds something of them in memory looks at it.
+-- revision counts the commits that changed chunks: who holds something of them in memory looks at it. outdated, where it is there, is the space whose
+-- vectors are another model's than its name says now, so that a rebuild does not take them over.
 INSERT INTO meta (name, value) VALUES ('revision', 0);
 
 CREATE TABLE files (
@@ -26,21 +27,34 @@ CREATE TABLE chunks (
 	first  INTEGER NOT NULL, -- lines, from 1
 	last   INTEGER NOT NULL,
 	symbol TEXT    NOT NULL, -- the declaration or the headings that it stands under
-	text   TEXT    NOT NULL,
-	hash   BLOB    NOT NULL  -- SHA-256 of text
+	hash   BLOB    NOT NULL, -- SHA-256 of text
+	text   TEXT    NOT NULL
 ) STRICT;
 
 CREATE INDEX chunks_file ON chunks (file);
 
 CREATE INDEX chunks_hash ON chunks (hash);
 
--- The terms of each chunk, by its id, as package index splits and stems them: ascii only takes them apart again at the spaces between them.
-CREATE VIRTUAL TABLE terms USING fts5 (
-	path, symbol, body, content = '', contentless_delete = 1, tokenize = 'ascii'
-);
+-- Which terms stand in which chunks, as package posting writes it: each commit has added a segment, and some were merged since. An id is never used again.
+CREATE TABLE segments (
+	id        INTEGER PRIMARY KEY AUTOINCREMENT,
+	first     INTEGER NOT NULL, -- the ids of its chunks; no other segment has one between these
+	last      INTEGER NOT NULL,
+	chunks    INTEGER NOT NULL, -- how many they are, those that have gone since too
+	files     BLOB    NOT NULL, -- where they lie, and how long they are
+	directory BLOB    NOT NULL  -- the first term of each page
+) STRICT;
 
--- Bytes of terms that are gathered before they are written.
-INSERT INTO terms (terms, rank) VALUES ('hashsize', 8388608);
+CREATE TABLE pages (
+	id   INTEGER PRIMARY KEY, -- the segment's, times 2^24, and the page's number
+	body BLOB NOT NULL
+) STRICT;
+
+-- Chunks that have gone and are still in a segment.
+CREATE TABLE gone (
+	first INTEGER PRIMARY KEY, -- their ids
+	last  INTEGER NOT NULL
+) STRICT;
 
 -- What turns texts into vectors, by provider.Embedder.Space: only vectors of one space can be compared.
 CREATE TABLE spaces (
@@ -58,6 +72,9 @@ CREATE TABLE embeddings (
 	vector BLOB,             -- little-endian 32-bit numbers, of length 1; NULL where the model cannot embed the text
 	UNIQUE (space, hash)
 ) STRICT;
+
+-- The texts that a model cannot embed: they are few, and each search has to know whether there are any.
+CREATE INDEX embeddings_refused ON embeddings (space, hash) WHERE vector IS NULL;
 
 -- The signs of each vector, a bit each, apart from it: they are all read into memory, which beside the vectors would read those too.
 CREATE TABLE signs (

@@ -3,9 +3,11 @@ package index
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/index/posting"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -14,9 +16,6 @@ const (
 	maxLimit     = 100
 	maxAsked     = 64 // different terms of a question that are looked up
 )
-
-// The weights of BM25: a term in a path or in a name says more than one in the text.
-const weights = "2.0, 4.0, 1.0"
 
 // ranked is a chunk by its id, with a score of which more is better.
 type ranked struct {
@@ -58,41 +57,36 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		if err != nil {
 			return err
 		}
-		answer.Hits, err = hits(ctx, tx, found)
+		answer.Hits, err = hits(ctx, tx, db, found)
 		return err
 	})
 	return answer, err
 }
 
 // lexical is the chunks that hold words of a question, the best first.
-func lexical(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
+func (x *Index) lexical(ctx context.Context, tx *sql.Tx, db *database, q Query, limit int) ([]ranked, error) {
 	terms := termsOfQuestion(q.Text)
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	// A term is letters and digits, so nothing of it is syntax between quotes.
-	query, args := "SELECT rowid AS id, -bm25(terms, "+weights+") AS score FROM terms WHERE terms MATCH ?", []any{`"` + strings.Join(terms, `" OR "`) + `"`}
-	if q.Under != "" && q.Under != "." {
-		// No name sorts between a directory's with a slash and the same with the next character.
-		query += " AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?)"
-		args = append(args, q.Under, q.Under+"/", q.Under+"0")
-	}
-	query = "SELECT t.id, t.score, f.path FROM (" + query + " ORDER BY score DESC, rowid LIMIT ?) t JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score DESC, t.id"
-	rows, err := tx.QueryContext(ctx, query, append(args, max(candidates, limit))...)
+	view, err := x.words.view(ctx, tx, db)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var found []candidate
-	for rows.Next() {
-		var c candidate
-		if err := rows.Scan(&c.id, &c.score, &c.path); err != nil {
-			return nil, err
-		}
-		found = append(found, c)
+	var allowed func(string) bool
+	if q.Under != "" && q.Under != "." {
+		below := q.Under + "/"
+		allowed = func(path string) bool { return path == q.Under || strings.HasPrefix(path, below) }
 	}
-	if err := rows.Err(); err != nil {
+	best, err := view.Search(ctx, terms, max(candidates, limit), allowed, func(pages []posting.Page, each func(posting.Page, []byte) error) error {
+		return fetchPages(ctx, tx, db, pages, each)
+	})
+	if err != nil {
 		return nil, err
+	}
+	found := make([]candidate, len(best))
+	for i, f := range best {
+		found[i] = candidate{ranked{f.ID, f.Score}, f.Path}
 	}
 	out := rank(found, terms)
 	return out[:min(limit, len(out))], nil
@@ -115,16 +109,16 @@ func termsOfQuestion(text string) []string {
 }
 
 // hits reads chunks.
-func hits(ctx context.Context, tx *sql.Tx, found []ranked) ([]Hit, error) {
+func hits(ctx context.Context, tx *sql.Tx, db *database, found []ranked) ([]Hit, error) {
 	out := []Hit{}
-	stmt, err := tx.PrepareContext(ctx, "SELECT f.path, c.first, c.last, c.symbol, c.text FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?")
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
+	stmt := tx.StmtContext(ctx, db.asks.hit) //nolint:sqlclosecheck // it goes with its connections
 	for _, r := range found {
 		h := Hit{Score: r.score}
-		if err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text); err != nil {
+		err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text)
+		if errors.Is(err, sql.ErrNoRows) { // one transaction has found it, and does not have it
+			err = posting.ErrDamaged
+		}
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, h)

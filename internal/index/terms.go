@@ -10,6 +10,8 @@ import (
 	"github.com/kljensen/snowball/english"
 	"github.com/kljensen/snowball/french"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/regie-run/regie/internal/index/posting"
 )
 
 const (
@@ -32,7 +34,10 @@ type splitter struct {
 	turn  int // its number
 	words []*word
 	order []*term
-	out   strings.Builder
+
+	// Of the chunk at hand.
+	part       int // its number
+	chunkTerms []posting.Term
 }
 
 // word is what is known of one.
@@ -44,28 +49,47 @@ type word struct {
 	turn   int     // of the text that it was met in last
 }
 
-// term is one, and how often it stands in the text at hand.
+// term is one, how often it stands in the text at hand, and where in the terms of the chunk.
 type term struct {
-	text  string
-	turn  int
-	times int
+	text     string
+	turn     int
+	times    int
+	part, at int
 }
 
 func newSplitter() *splitter {
 	return &splitter{lately: map[string]*word{}, interned: map[string]*term{}}
 }
 
-// terms are those of a text, with a space after each. A term that occurs often is repeated less often: BM25 would not weigh it more for long either.
-func (s *splitter) terms(text string) string {
-	s.gather(text, false)
-	s.out.Reset()
-	for _, t := range s.order {
-		for range bits.Len(uint(t.times)) {
-			s.out.WriteString(t.text)
-			s.out.WriteByte(' ')
+// The weights of BM25: a term in a path or in a name says more than one in the text.
+const (
+	pathWeight   = 2
+	symbolWeight = 4
+	textWeight   = 1
+)
+
+// chunk is the terms of a chunk, each of them once, and how many they are. A term that occurs often in one place counts less often: BM25 would not weigh
+// it more for long either. What it returns is good until the next call.
+func (s *splitter) chunk(path, symbol, text string) (terms []posting.Term, length int) {
+	s.age()
+	s.part++
+	s.chunkTerms = s.chunkTerms[:0]
+	for _, field := range []struct {
+		text   string
+		weight int
+	}{{path, pathWeight}, {symbol, symbolWeight}, {text, textWeight}} {
+		s.gather(field.text, false)
+		for _, t := range s.order {
+			times := bits.Len(uint(t.times))
+			length += times
+			if t.part != s.part {
+				t.part, t.at = s.part, len(s.chunkTerms)
+				s.chunkTerms = append(s.chunkTerms, posting.Term{Text: t.text})
+			}
+			s.chunkTerms[t.at].Weight += field.weight * times
 		}
 	}
-	return s.out.String()
+	return s.chunkTerms, length
 }
 
 // gather leaves the different terms of a text in order. French stems are among them where the text looks French, or for both.
@@ -121,13 +145,31 @@ func (s *splitter) word(name string) *word {
 	if w == nil {
 		name = strings.Clone(name) // the text goes
 		w = &word{name: name, terms: s.intern(termsOf(name)), french: isFrench(name)}
-	}
-	if len(s.lately) >= memory {
-		s.before, s.lately = s.lately, make(map[string]*word, memory)
-		s.interned = make(map[string]*term, memory) // a term that is known twice by that is written twice at worst
+	} else {
+		s.renew(w.terms)
+		s.renew(w.more)
 	}
 	s.lately[name] = w
 	return w
+}
+
+// age forgets words that have not been met for long.
+func (s *splitter) age() {
+	if len(s.lately) >= memory {
+		s.before, s.lately = s.lately, make(map[string]*word, memory)
+		s.interned = make(map[string]*term, memory)
+	}
+}
+
+// renew has a word that was met before again share its terms with all others.
+func (s *splitter) renew(terms []*term) {
+	for i, t := range terms {
+		if one := s.interned[t.text]; one != nil {
+			terms[i] = one
+		} else {
+			s.interned[t.text] = t
+		}
+	}
 }
 
 func (s *splitter) intern(texts []string) []*term {

@@ -9,12 +9,14 @@ import (
 	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/index/posting"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -67,9 +69,9 @@ type outcome struct {
 // prepared is a chunk with its terms.
 type prepared struct {
 	chunk
-	hash               [sha256.Size]byte
-	pathTerms, symbols string
-	body               string
+	hash   [sha256.Size]byte
+	terms  []posting.Term
+	length int // of the terms, with repetitions
 }
 
 // waiting tells that somebody else is waited for.
@@ -136,11 +138,13 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 	return out, err
 }
 
-// Rebuild is Update after everything that the index knows was thrown away.
+// Rebuild is Update after everything that the index knows was thrown away, but for vectors: they belong to texts and not to files, and may have cost money.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
 	unlock, err := lock(ctx, x.config.Path, waiting(progress))
 	if err == nil {
-		err = removeFile(x.config.Path)
+		if err = makeFile(ctx, x.config.Path, true); err != nil && ctx.Err() == nil { // Update makes one
+			err = removeFile(x.config.Path)
+		}
 		unlock()
 	}
 	if err != nil {
@@ -205,6 +209,9 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 		}
 	}
 	if err := w.commit(); err != nil {
+		return out, err
+	}
+	if err := w.merge(ctx); err != nil {
 		return out, err
 	}
 	u.tell(true)
@@ -420,11 +427,9 @@ func (r *reader) read(ctx context.Context, j job) outcome {
 		return o
 	}
 	text = withoutKeys(text)
-	path := r.terms.terms(j.entry.Path)
 	for _, c := range cut(j.entry.Path, text) {
-		o.chunks = append(o.chunks, prepared{
-			chunk: c, hash: sha256.Sum256([]byte(c.Text)), pathTerms: path, symbols: r.terms.terms(c.Symbol), body: r.terms.terms(c.Text),
-		})
+		terms, length := r.terms.chunk(j.entry.Path, c.Symbol, c.Text)
+		o.chunks = append(o.chunks, prepared{chunk: c, hash: sha256.Sum256([]byte(c.Text)), terms: slices.Clone(terms), length: length})
 	}
 	return o
 }

@@ -110,8 +110,8 @@ type vectors struct {
 // sync reads what came since the last time, and returns the newest vector that the transaction knows. The caller holds no lock.
 func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name string) (newest int64, err error) {
 	var now space
-	err = tx.QueryRowContext(ctx, "SELECT id, dimensions, (SELECT coalesce(max(id), 0) FROM embeddings) FROM spaces WHERE name = ?", name).
-		Scan(&now.id, &now.dimensions, &newest)
+	err = tx.StmtContext(ctx, db.asks.space).QueryRowContext(ctx, name). //nolint:sqlclosecheck // it goes with its connections
+										Scan(&now.id, &now.dimensions, &newest)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
@@ -182,13 +182,13 @@ func (x *Index) nearest(ctx context.Context, tx *sql.Tx, db *database, q Query, 
 		v.mu.RUnlock()
 		return nil, regie.Say("the embedding model is another one than the files were embedded with"), nil
 	}
-	near, gone, err := set.Search(asked, limit, keep, func(ids []int64, each func(int64, []byte)) error { return fetch(ctx, tx, ids, each) })
+	near, gone, err := set.Search(asked, limit, keep, func(ids []int64, each func(int64, []byte)) error { return fetch(ctx, tx, db, ids, each) })
 	v.mu.RUnlock()
 	if err != nil {
 		return nil, why, err
 	}
 	v.forget(db, gone, newest)
-	found, err = chunksOf(ctx, tx, q.Under, near, limit)
+	found, err = chunksOf(ctx, tx, db, q.Under, near, limit)
 	return found, why, err
 }
 
@@ -215,8 +215,10 @@ func within(ctx context.Context, tx *sql.Tx, under, space string) (func(id int64
 }
 
 // fetch reads vectors.
-func fetch(ctx context.Context, tx *sql.Tx, ids []int64, each func(int64, []byte)) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, vector FROM embeddings WHERE id IN ("+join(ids)+")") //nolint:gosec // numbers alone are put in
+func fetch(ctx context.Context, tx *sql.Tx, db *database, ids []int64, each func(int64, []byte)) error {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	rows, err := tx.StmtContext(ctx, db.asks.vectors).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
 	if err != nil {
 		return err
 	}
@@ -245,17 +247,19 @@ func join(ids []int64) string {
 
 // chunksOf is the chunks that have the texts of vectors, in their order; several chunks may have one text. A text that no chunk has any more is passed
 // over.
-func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near, limit int) ([]ranked, error) {
+func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near []vector.Near, limit int) ([]ranked, error) {
 	ids, scores := make([]int64, len(near)), make(map[int64]float64, len(near))
 	for i, n := range near {
 		ids[i], scores[n.ID] = n.ID, n.Score
 	}
-	query, args := "SELECT e.id, c.id FROM embeddings e JOIN chunks c ON c.hash = e.hash WHERE e.id IN ("+join(ids)+")", []any{} //nolint:gosec // numbers alone are put in
-	if under != "" && under != "." {
-		query += " AND EXISTS (SELECT 1 FROM files f WHERE f.id = c.file AND (f.path = ? OR f.path > ? AND f.path < ?))"
-		args = append(args, under, under+"/", under+"0")
+	var rows *sql.Rows
+	var err error
+	if under == "" || under == "." {
+		rows, err = tx.StmtContext(ctx, db.asks.chunks).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
+	} else {
+		rows, err = tx.QueryContext(ctx, `SELECT e.id, c.id FROM json_each(?) j JOIN embeddings e ON e.id = j.value JOIN chunks c ON c.hash = e.hash
+			JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?`, "["+join(ids)+"]", under, under+"/", under+"0")
 	}
-	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/regie-run/regie/internal/index/posting"
 )
 
 // files is what the index has of each file, by its path.
@@ -37,8 +39,9 @@ type writer struct {
 	bytes int64
 	files int
 	moved bool // chunks have come or gone in this commit
+	terms *posting.Builder
 
-	newFile, putFile, touchFile, dropFile, dropChunks, dropTerms, putChunk, putTerms *sql.Stmt
+	newFile, putFile, touchFile, dropFile, dropChunks, chunksOf, putGone, putChunk, putSegment, putPage *sql.Stmt
 }
 
 // done is for statements that are not to be cut off in the middle: what a cancelled update has made by then is committed.
@@ -49,20 +52,21 @@ func newWriter(ctx context.Context, db *database) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn}
+	w := &writer{conn: conn, terms: posting.NewBuilder()}
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
 	}{
-		// Not one statement for both: it would have a savepoint of its own, and FTS5 writes out what it has gathered at each of them.
 		{&w.newFile, "INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)"},
 		{&w.putFile, "UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?"},
 		{&w.touchFile, "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, indexed_at = ?5 WHERE id = ?1"},
 		{&w.dropFile, "DELETE FROM files WHERE id = ?"},
-		{&w.dropTerms, "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)"},
+		{&w.chunksOf, "SELECT id FROM chunks WHERE file = ? ORDER BY id"},
+		{&w.putGone, "INSERT INTO gone (first, last) VALUES (?, ?)"},
 		{&w.dropChunks, "DELETE FROM chunks WHERE file = ?"},
 		{&w.putChunk, "INSERT INTO chunks (file, first, last, symbol, text, hash) VALUES (?, ?, ?, ?, ?, ?)"},
-		{&w.putTerms, "INSERT INTO terms (rowid, path, symbol, body) VALUES (?, ?, ?, ?)"},
+		{&w.putSegment, "INSERT INTO segments (first, last, chunks, files, directory) VALUES (0, 0, 0, x'', x'')"},
+		{&w.putPage, "INSERT INTO pages (id, body) VALUES (?, ?)"},
 	} {
 		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil { //nolint:sqlclosecheck // close does
 			return nil, errors.Join(err, w.close())
@@ -81,7 +85,9 @@ func (w *writer) close() error {
 		}
 		errs = append(errs, err)
 	}
-	for _, s := range []*sql.Stmt{w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.dropTerms, w.putChunk, w.putTerms} {
+	for _, s := range []*sql.Stmt{
+		w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.chunksOf, w.putGone, w.putChunk, w.putSegment, w.putPage,
+	} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}
@@ -103,6 +109,9 @@ func (w *writer) begin() error {
 func (w *writer) commit() error {
 	if !w.begun {
 		return nil
+	}
+	if err := w.segment(); err != nil {
+		return err
 	}
 	if w.moved {
 		if _, err := w.conn.ExecContext(done(), "UPDATE meta SET value = value + 1 WHERE name = 'revision'"); err != nil {
@@ -138,9 +147,7 @@ func (w *writer) put(o *outcome) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.putTerms.ExecContext(done(), row, c.pathTerms, c.symbols, c.body); err != nil {
-			return err
-		}
+		w.terms.Add(o.entry.Path, row, c.terms, c.length)
 		w.moved = true
 	}
 	return w.full(o)
@@ -184,11 +191,34 @@ func (w *writer) remove(id int64) error {
 	return err
 }
 
+// dropParts takes the chunks of a file out. Their terms stay where they are, and are passed over.
 func (w *writer) dropParts(file int64) error {
-	if _, err := w.dropTerms.ExecContext(done(), file); err != nil {
+	rows, err := w.chunksOf.QueryContext(done(), file)
+	if err != nil {
 		return err
 	}
-	_, err := w.dropChunks.ExecContext(done(), file)
+	defer rows.Close()
+	var gone []posting.Range
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		if n := len(gone); n > 0 && gone[n-1].Last == id-1 {
+			gone[n-1].Last = id
+		} else {
+			gone = append(gone, posting.Range{First: id, Last: id})
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, g := range gone {
+		if _, err := w.putGone.ExecContext(done(), g.First, g.Last); err != nil {
+			return err
+		}
+	}
+	_, err = w.dropChunks.ExecContext(done(), file)
 	w.moved = true
 	return err
 }

@@ -114,13 +114,17 @@ func (s *Set) Candidates(query []float32, n int, keep func(id int64) bool) []int
 	asked := make([]uint64, s.words)
 	pack(asked, Signs(query))
 	far := s.distances(asked)
-	// How many lie how far tells up to where the best n reach.
-	counts := make([]int, s.dimensions+1)
-	for slot, distance := range far {
-		if keep != nil && !keep(s.ids[slot]) {
-			far[slot] = beyond
-			continue
+	beyond := s.dimensions + 1 // farther than any vector is
+	if keep != nil {
+		for slot, id := range s.ids {
+			if !keep(id) {
+				far[slot] = uint16(beyond)
+			}
 		}
+	}
+	// How many lie how far tells up to where the best n reach.
+	counts := make([]int, beyond+1)
+	for _, distance := range far {
 		counts[distance]++
 	}
 	reach, have := 0, 0
@@ -147,9 +151,6 @@ type candidate struct {
 	id       int64
 }
 
-// beyond is farther than any vector is.
-const beyond = math.MaxUint16
-
 // distances is in how many signs each vector differs from what is asked.
 func (s *Set) distances(asked []uint64) []uint16 {
 	out := make([]uint16, len(s.ids))
@@ -158,21 +159,34 @@ func (s *Set) distances(asked []uint64) []uint16 {
 	case 6: // 384 dimensions
 		q := [6]uint64(asked)
 		for i := range out {
-			v := (*[6]uint64)(signs[6*i:])
-			out[i] = uint16(bits.OnesCount64(v[0]^q[0]) + bits.OnesCount64(v[1]^q[1]) + bits.OnesCount64(v[2]^q[2]) +
-				bits.OnesCount64(v[3]^q[3]) + bits.OnesCount64(v[4]^q[4]) + bits.OnesCount64(v[5]^q[5]))
+			out[i] = uint16(six((*[6]uint64)(signs[6*i:]), &q))
+		}
+	case 12: // 768
+		q, r := [6]uint64(asked), [6]uint64(asked[6:])
+		for i := range out {
+			v := signs[12*i:][:12]
+			out[i] = uint16(six((*[6]uint64)(v), &q) + six((*[6]uint64)(v[6:]), &r))
 		}
 	default:
 		for i := range out {
 			v := signs[i*s.words:][:len(asked)]
-			n := 0
-			for j, q := range asked {
-				n += bits.OnesCount64(v[j] ^ q)
+			n, j := 0, 0
+			for ; j+4 <= len(v); j += 4 {
+				a, q := (*[4]uint64)(v[j:]), (*[4]uint64)(asked[j:])
+				n += bits.OnesCount64(a[0]^q[0]) + bits.OnesCount64(a[1]^q[1]) + bits.OnesCount64(a[2]^q[2]) + bits.OnesCount64(a[3]^q[3])
+			}
+			for ; j < len(v); j++ {
+				n += bits.OnesCount64(v[j] ^ asked[j])
 			}
 			out[i] = uint16(n)
 		}
 	}
 	return out
+}
+
+func six(v, q *[6]uint64) int {
+	return bits.OnesCount64(v[0]^q[0]) + bits.OnesCount64(v[1]^q[1]) + bits.OnesCount64(v[2]^q[2]) +
+		bits.OnesCount64(v[3]^q[3]) + bits.OnesCount64(v[4]^q[4]) + bits.OnesCount64(v[5]^q[5])
 }
 
 // Fetch gives the vectors of some ids, as Encode writes them, in any order; those that are no longer there are left out. What each gets is good
