@@ -35,6 +35,7 @@ func Handler(control dispatch.Control, translate Translate) http.Handler {
 	mux.HandleFunc("POST /api/v1/rounds/{id}/{word}", s.word)
 	s.sessionRoutes(mux)
 	s.undoRoutes(mux)
+	s.controlRoutes(mux)
 	mux.HandleFunc("GET /api/v1/sessions/{id}/events", s.events)
 	mux.HandleFunc("POST /api/v1/sessions/{id}/{word}", s.sessionWord)
 	mux.HandleFunc("GET /api/v1/prompt", s.prompt)

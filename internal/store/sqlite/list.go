@@ -41,6 +41,9 @@ func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]sto
 		AND (s.id = ?3 OR ?3 IS NULL OR s.n = (SELECT session FROM rounds WHERE id = ?3))
 		AND (?4 = '' OR `+hasPart("s.id", "?4")+` OR EXISTS (SELECT 1 FROM rounds r WHERE r.session = s.n AND `+hasPart("r.id", "?4")+`))
 		ORDER BY c.head_at DESC, s.n DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit)
+	if err == nil {
+		err = s.queuePositions(ctx, s.read, out)
+	}
 	return out, explain(err, FileName)
 }
 
@@ -87,7 +90,12 @@ func (s *Store) UserNamed(ctx context.Context, name string) (id regie.ID, err er
 func (s *Store) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		view, err = readView(ctx, q, id, user)
+		if view, err = readView(ctx, q, id, user); err != nil {
+			return err
+		}
+		lines := []store.SessionSummary{view.SessionSummary}
+		err = s.queuePositions(ctx, q, lines)
+		view.SessionSummary = lines[0]
 		return err
 	})
 	return view, explain(err, FileName)

@@ -238,6 +238,18 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
 		return err
 	}
+	queued := false
+	if !pausedAt.Valid { // behind what waits for a slot by now
+		if queued, err = t.goesOn(fence.Chain, now); err != nil {
+			return err
+		}
+	}
+	if queued {
+		state = regie.SessionQueued
+		if err := t.exec("UPDATE sessions SET state = 'QUEUED' WHERE n = ?", fence.Chain); err != nil {
+			return err
+		}
+	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
 	if err := t.insertRound(fence.Chain, next.Epoch, in, false, string(limits), now); err != nil {
 		return err
@@ -257,10 +269,14 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		}
 	} else {
 		out.Next = round.ID
+	}
+	if out.Next == round.ID && !queued {
 		t.needsHolder(round.ID, headStart)
 	}
-	_, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started})
-	return err
+	if _, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started}); err != nil || !queued {
+		return err
+	}
+	return t.tellState(fence.SessionID, fence.Chain, regie.SessionQueued, now)
 }
 
 // withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending.
