@@ -61,7 +61,7 @@ var arrows = []arrow{
 	{"internal/index", []string{".", "internal/index/vector", "internal/price", "internal/provider", "internal/workspace"}, "what is known of a workspace's files"},
 	{"internal/store", []string{".", "internal/slot"}, "the contract of a database"},
 	{"internal/store/storetest", []string{".", "internal/slot", "internal/store"}, "one suite for every database"},
-	{"internal/store/postgres", []string{".", "internal/fault", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
+	{"internal/store/postgres", []string{".", "internal/fault", "internal/slot", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
 	{"internal/store/...", []string{".", "internal/fault", "internal/slot", "internal/store"}, "one database"},
 	{"internal/price", []string{"."}, "pure; what models cost"},
 	{"internal/config", []string{".", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},

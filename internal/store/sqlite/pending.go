@@ -251,7 +251,11 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		}
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
-	if err := t.insertRound(fence.Chain, next.Epoch, in, false, string(limits), now); err != nil {
+	var rounds int
+	if err := t.row("SELECT coalesce(max(number), 0) FROM rounds WHERE session = ?", fence.Chain).Scan(&rounds); err != nil {
+		return err
+	}
+	if err := t.insertRound(fence.Chain, next.Epoch, in, rounds+1, string(limits), now); err != nil {
 		return err
 	}
 	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -24,10 +25,13 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		fence, queued = store.Fence{RoundID: round}, false
 		t.hurry()
 		t.hold(ByRound, round)
-		var state, session string
+		var state, session, kind string
 		var paused sql.NullInt64
-		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder FROM rounds r JOIN sessions s ON s.n = r.session
-			WHERE r.id = ?`, round).Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before)
+		var stop sql.NullString
+		var o owned
+		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type
+			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
+			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop, &o.workspace, &o.user, &kind)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -42,8 +46,11 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 			return err
 		}
 		now := time.Now().UTC()
-		if queued, err = t.claimSlot(fence.Chain, now); err != nil || queued {
-			return errOr(err, func() error { return t.derive(fence.SessionID, fence.Chain, now) })
+		if !stop.Valid { // one that is only to be ended needs none
+			o.chain, o.kind = fence.Chain, slot.KindOf(&regie.Session{Type: regie.SessionType(kind)})
+			if queued, err = t.claimSlot(o, now); err != nil || queued {
+				return errOr(err, func() error { return t.derive(fence.SessionID, fence.Chain, now) })
+			}
 		}
 		if session == string(regie.SessionQueued) {
 			if err := t.tellState(fence.SessionID, fence.Chain, regie.SessionActive, now); err != nil {

@@ -29,6 +29,7 @@ type owned struct {
 	chain           int64
 	workspace, user regie.ID
 	kind            slot.Kind
+	rounds          int // that there are already
 }
 
 // ownedBy reads the owner of a session that is there, and whether its open round, or one that begins now, is to run: not where it waits, where its
@@ -125,13 +126,10 @@ func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
 	return d.Outcome == slot.Queue, err
 }
 
-// claimSlot sees to it that a round which is claimed has a slot, and reports whether it is queued instead.
-func (t *tx) claimSlot(chain int64, now time.Time) (queued bool, err error) {
-	o, runs, err := t.ownedBy(chain)
-	if err != nil {
-		return false, err
-	}
-	if size := t.w.slots.Of(o.kind); !runs || size == 0 {
+// claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is queued instead.
+func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
+	chain := o.chain
+	if t.w.slots.Of(o.kind) == 0 {
 		return false, t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
 	}
 	all, err := t.slotsOf(o)
@@ -199,6 +197,9 @@ func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 		var session regie.ID
 		var chain int64
 		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).Scan(&session, &chain)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("round", round)
+		}
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 			}
 		}
 		// The round is stored before the events: its unique index refuses a second open round.
-		if err := t.insertRound(chain, epoch, in, out.Created, string(limits), now); err != nil {
+		if err := t.insertRound(chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
 			return err
 		}
 		if in.Holder == "" && out.Position == 0 {
@@ -145,8 +145,9 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 	var undoing bool
 	var session regie.Session
 	var kind string
-	err = t.row(`SELECT n, epoch, state, type, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED') FROM sessions
-		WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&o.chain, &epoch, &state, &kind, &o.workspace, &o.user, &undoing)
+	err = t.row(`SELECT n, epoch, state, type, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
+			(SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n)
+		FROM sessions WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&o.chain, &epoch, &state, &kind, &o.workspace, &o.user, &undoing, &o.rounds)
 	session.Type = regie.SessionType(kind)
 	o.kind = slot.KindOf(&session)
 	switch {
@@ -190,13 +191,8 @@ func queuedEvents(message logEvent, round *regie.Round, position int) ([]logEven
 	return []logEvent{message, started, state}, err
 }
 
-func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, limits string, now time.Time) error {
-	round, number := in.Round, 1
-	if !first {
-		if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM rounds WHERE session = ?", chain).Scan(&number); err != nil {
-			return err
-		}
-	}
+func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
+	round := in.Round
 	dialect := round.Dialect
 	if dialect == "" {
 		dialect = regie.DialectNative

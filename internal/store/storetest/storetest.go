@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -22,6 +23,12 @@ type Store interface {
 	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
 	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
 	Release(ctx context.Context, fence store.Fence) error
+	SetSlots(c slot.Capacity)
+	Yield(ctx context.Context, fence store.Fence) error
+	LeaveQueue(ctx context.Context, round regie.ID) error
+	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
+	Control(ctx context.Context, in store.Control) (store.Controlled, error)
+	ReleaseControl(ctx context.Context, session regie.ID) error
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
@@ -155,6 +162,15 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Cache":              cache,
 		"CacheTrim":          cacheTrim,
 		"CacheErased":        cacheErased,
+		"Slots":              slots,
+		"SlotsOfOthers":      slotsOfOthers,
+		"SlotsGivenBack":     slotsGivenBack,
+		"SlotsYield":         slotsYield,
+		"SlotsStopped":       slotsStopped,
+		"SlotsTogether":      slotsTogether,
+		"SlotsLowered":       slotsLowered,
+		"SlotsNext":          slotsNext,
+		"Control":            control,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
