@@ -59,7 +59,7 @@ func (c *command) runsCommand() *cobra.Command {
 			}
 			var today string
 			rounds, err := look(cmd.Context(), c, []store.RoundSummary{}, func(conn *app.Conn) ([]store.RoundSummary, error) {
-				rounds, err := conn.List(cmd.Context(), root, limit)
+				rounds, err := conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
 				if err != nil || asJSON {
 					return rounds, err
 				}
@@ -144,7 +144,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 		round, err := newestRun(ctx, control, root)
 		return round.ID, err
 	}
-	rounds, err := control.List(ctx, root, maxRuns)
+	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: maxRuns})
 	if err != nil {
 		return regie.ID{}, err
 	}
@@ -163,7 +163,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 
 // newestRun returns the run that last means.
 func newestRun(ctx context.Context, control dispatch.Control, root string) (regie.Round, error) {
-	rounds, err := control.List(ctx, root, 1)
+	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: 1})
 	switch {
 	case err != nil:
 		return regie.Round{}, err

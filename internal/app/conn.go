@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -25,7 +25,7 @@ type Conn struct {
 
 	mu     sync.Mutex
 	engine *Engine
-	client *httpapi.Client
+	client *client.Client
 }
 
 // Connect attaches to the data directory.
@@ -125,7 +125,7 @@ func silent(dir string) error {
 
 // found makes this process a client where an engine answers.
 func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
-	client := httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+	client := client.Local(dial, text.New(c.options.Config.Language).Language())
 	if client.Alive(ctx) != nil {
 		client.Close()
 		return false
@@ -302,8 +302,8 @@ func (c *Conn) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.
 }
 
 // List implements dispatch.Control.
-func (c *Conn) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, root, limit) })
+func (c *Conn) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, filter) })
 }
 
 // Spent implements dispatch.Control.
@@ -320,5 +320,19 @@ func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink f
 			}
 			return sink(item)
 		})
+	})
+}
+
+// Watch implements dispatch.Control. Over a change of engines it says that all sessions should be looked at anew.
+func (c *Conn) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	again := false
+	return c.say(ctx, func(control dispatch.Control) error {
+		if again {
+			if err := sink(regie.Event{Type: regie.EventSession}); err != nil {
+				return err
+			}
+		}
+		again = true
+		return control.Watch(ctx, sink)
 	})
 }

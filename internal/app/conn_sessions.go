@@ -18,6 +18,11 @@ func (c *Conn) Session(ctx context.Context, session regie.ID) (store.SessionView
 	return on(ctx, c, func(control dispatch.Control) (store.SessionView, error) { return control.Session(ctx, session) })
 }
 
+// Messages implements dispatch.Sessions.
+func (c *Conn) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.MessageView, error) { return control.Messages(ctx, in) })
+}
+
 // Fork implements dispatch.Sessions. The new session's id makes asking again harmless.
 func (c *Conn) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
 	if in.SessionID.IsZero() {
@@ -54,4 +59,37 @@ func (c *Conn) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogR
 // Replay implements dispatch.Sessions.
 func (c *Conn) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
 	return on(ctx, c, func(control dispatch.Control) (dispatch.Replay, error) { return control.Replay(ctx, round) })
+}
+
+// Workspaces implements dispatch.Places.
+func (c *Conn) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]regie.Workspace, error) { return control.Workspaces(ctx) })
+}
+
+// OpenWorkspace implements dispatch.Places.
+func (c *Conn) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
+	return on(ctx, c, func(control dispatch.Control) (regie.Workspace, error) { return control.OpenWorkspace(ctx, in) })
+}
+
+// NewSession implements dispatch.Places. The session's id makes asking again harmless.
+func (c *Conn) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
+	if in.SessionID.IsZero() {
+		in.SessionID = regie.NewID()
+	}
+	return on(ctx, c, func(control dispatch.Control) (regie.Session, error) { return control.NewSession(ctx, in) })
+}
+
+// Agents implements dispatch.Places.
+func (c *Conn) Agents(ctx context.Context) ([]dispatch.AgentView, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]dispatch.AgentView, error) { return control.Agents(ctx) })
+}
+
+// Tools implements dispatch.Places.
+func (c *Conn) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]regie.ToolDefinition, error) { return control.Tools(ctx) })
+}
+
+// Providers implements dispatch.Places.
+func (c *Conn) Providers(ctx context.Context) ([]dispatch.ProviderView, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]dispatch.ProviderView, error) { return control.Providers(ctx) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // TestOneEngine asserts decision 1: one process holds the data directory, the others are its clients.
@@ -42,7 +43,7 @@ func TestOneEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, b.await(second, run), regie.EndAnswered)
-	list, err := second.List(t.Context(), b.root, 5)
+	list, err := second.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 5})
 	if err != nil || len(list) != 1 || list[0].Round.ID != run.RoundID || list[0].Text != "do it" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -123,7 +124,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"empty":          {func(r *dispatch.RunRequest) { r.Text = " \n" }, regie.CodeBadRequest},
 		"too long":       {func(r *dispatch.RunRequest) { r.Text = strings.Repeat("x", 5<<20) }, regie.CodeBadRequest},
 		"no session":     {func(r *dispatch.RunRequest) { r.SessionID = regie.ID{} }, regie.CodeBadRequest},
-		"no model":       {func(r *dispatch.RunRequest) { r.Model = "" }, regie.CodeNoModel},
+		"no model":       {func(r *dispatch.RunRequest) { r.Provider, r.Model = "another", "" }, regie.CodeNoModel},
 		"relative root":  {func(r *dispatch.RunRequest) { r.Root = "here" }, regie.CodePathInvalid},
 		"other settings": {func(r *dispatch.RunRequest) { r.Settings = regie.HashOf([]byte("other")) }, regie.CodeConflict},
 		"bad pattern":    {func(r *dispatch.RunRequest) { r.Policy.Allow = []string{"[files"} }, regie.CodeBadPattern},
@@ -137,7 +138,7 @@ func TestSubmitRefuses(t *testing.T) {
 			}
 		}
 	}
-	list, err := conn.List(t.Context(), "", 5)
+	list, err := conn.List(t.Context(), store.RoundFilter{Limit: 5})
 	if err != nil || len(list) != 0 {
 		t.Errorf("refused requests left %+v, %v", list, err)
 	}

@@ -39,15 +39,18 @@ type Control interface {
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	// Prompt returns what would be sent to a session's model now, or what was sent in a stored model call, byte for byte (decision 14).
 	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
-	// List returns the newest rounds of the workspace at root, or of all for "".
-	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	// List returns the rounds that a filter selects, the newest first.
+	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them (spec 11.4).
 	Spent(ctx context.Context, root string) (store.Spent, error)
 	// Events gives a session's log after a sequence number and then follows it, until sink returns an error or ctx ends.
 	Events(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error
+	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
+	Watch(ctx context.Context, sink func(regie.Event) error) error
 	Sessions
 	Undoing
 	Caching
+	Places
 }
 
 // Prompt is a request as a model gets it, byte for byte, with its parts (decision 14).
@@ -66,22 +69,24 @@ type PromptRequest struct {
 	CallPart string `json:"call_part,omitempty"`
 }
 
-// RunRequest is a message for an agent in a workspace.
+// RunRequest is a message for an agent in a workspace. What it leaves empty of the workspace, the agent and the model is that of the session, and else of
+// the engine's own settings.
 type RunRequest struct {
 	// ClientID makes a repeated request add nothing (spec 2.3).
 	ClientID string `json:"client_message_id"`
 	// SessionID names the session; its first message makes it.
 	SessionID regie.ID `json:"session_id"`
-	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1).
-	Root    string `json:"root"`
-	FoundBy string `json:"found_by"`
-	Text    string `json:"text"`
+	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1). WorkspaceID names a known one in its place.
+	Root        string   `json:"root,omitempty"`
+	FoundBy     string   `json:"found_by,omitempty"`
+	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
+	Text        string   `json:"text,omitempty"`
 	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2): texts and blocks in their order.
 	Segments []regie.Segment `json:"segments,omitempty"`
-	Agent    string          `json:"agent"`
+	Agent    string          `json:"agent,omitempty"`
 	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings as the caller sees them.
-	Provider string          `json:"provider"`
-	Model    string          `json:"model"`
+	Provider string          `json:"provider,omitempty"`
+	Model    string          `json:"model,omitempty"`
 	Settings regie.Hash      `json:"settings,omitzero"`
 	Policy   approval.Policy `json:"policy"`
 	// Type is the type of the session that the message makes: CHAT, also where it is empty, or AUTOMATION, a run that nobody watches.
@@ -92,8 +97,6 @@ type RunRequest struct {
 	Limits regie.Limits `json:"limits"`
 	// WhenBusy says what becomes of the message while a round of the session is open (decision 10).
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
-	// Follows says that the caller will ask for the session's events at once: what streams until then is kept for it.
-	Follows bool `json:"follows,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
 	// NoCache has the run neither answered from the response cache nor kept in it, whatever the agent's settings say (spec 6.4).

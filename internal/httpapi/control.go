@@ -5,36 +5,14 @@ import (
 	"net/http"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/store"
 )
 
-// controlRoutes are requestSessionControl and its end (spec 5.1, decision 43).
-func (s *server) controlRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("POST /api/v1/sessions/{id}/control", func(w http.ResponseWriter, r *http.Request) {
-		var out store.Controlled
-		id, err := regie.ParseID(r.PathValue("id"))
-		if err == nil {
-			out, err = s.control.Control(r.Context(), id)
-		}
-		s.answer(w, r, http.StatusOK, out, err)
-	})
-	mux.HandleFunc("DELETE /api/v1/sessions/{id}/control", func(w http.ResponseWriter, r *http.Request) {
-		id, err := regie.ParseID(r.PathValue("id"))
-		if err == nil {
-			err = s.control.ReleaseControl(r.Context(), id)
-		}
-		s.answer(w, r, http.StatusOK, struct{}{}, err)
-	})
-}
-
-// Control implements dispatch.Control.
-func (c *Client) Control(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	var out store.Controlled
-	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/control", nil, &out)
-	return out, err
-}
-
-// ReleaseControl implements dispatch.Control.
-func (c *Client) ReleaseControl(ctx context.Context, session regie.ID) error {
-	return c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+session.String()+"/control", nil, nil)
+// controlOperations are requestSessionControl and its end (spec 5.1, decision 43).
+func (s *server) controlOperations() []operation {
+	return []operation{
+		about(s, http.MethodPost, "/sessions/{id}/control", "request_control",
+			"What a run that the session started now would get; a free slot is reserved for 30 seconds, or until the first message", s.control.Control),
+		about(s, http.MethodDelete, "/sessions/{id}/control", "release_control", "Give back what was reserved",
+			func(ctx context.Context, id regie.ID) (none, error) { return none{}, s.control.ReleaseControl(ctx, id) }),
+	}
 }

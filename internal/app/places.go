@@ -1,0 +1,182 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// mainAgent answers where nothing else is said.
+const mainAgent = "main"
+
+// fill settles what a request leaves open of the workspace, the agent and the model: that of its session, else of this engine's settings.
+func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) error {
+	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
+		return nil
+	}
+	session, place, err := l.store.Session(ctx, in.SessionID)
+	switch {
+	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
+		return regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s", in.SessionID, in.WorkspaceID)
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		if place, err = l.known(ctx, in); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if in.Root == "" {
+		in.Root, in.FoundBy = place.Root, place.FoundBy
+	}
+	in.Agent = cmp.Or(in.Agent, session.Agent, mainAgent)
+	switch {
+	case in.Provider == "" && in.Model == "" && session.Provider != "":
+		in.Provider, in.Model = session.Provider, session.Model
+	case in.Provider == "" && in.Model != "" && session.Provider != "":
+		in.Provider = session.Provider
+	case in.Provider == "" || in.Provider == l.config.Provider:
+		in.Provider, in.Model = l.config.Provider, cmp.Or(in.Model, l.config.Model)
+	}
+	if in.Provider == "" || in.Model == "" {
+		return cmp.Or(l.config.RequireModel(), error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
+	}
+	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
+		in.Settings = l.config.FingerprintOf(in.Provider)
+	}
+	return nil
+}
+
+// known is the workspace that a request for a new session names.
+func (l *local) known(ctx context.Context, in *dispatch.RunRequest) (regie.Workspace, error) {
+	switch {
+	case in.Root != "":
+		return regie.Workspace{Root: in.Root, FoundBy: in.FoundBy}, nil
+	case in.WorkspaceID.IsZero():
+		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest, "the request names neither a session that is there nor a workspace")
+	default:
+		return l.workspace(ctx, in.WorkspaceID)
+	}
+}
+
+func (l *local) workspace(ctx context.Context, id regie.ID) (regie.Workspace, error) {
+	all, err := l.store.Workspaces(ctx)
+	if err != nil {
+		return regie.Workspace{}, err
+	}
+	for _, w := range all {
+		if w.ID == id {
+			return w, nil
+		}
+	}
+	return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
+}
+
+// Workspaces implements dispatch.Places.
+func (l *local) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
+	return l.store.Workspaces(ctx)
+}
+
+// OpenWorkspace implements dispatch.Places.
+func (l *local) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
+	if err := l.mayStore(); err != nil {
+		return regie.Workspace{}, err
+	}
+	if !strings.HasPrefix(in.Path, "/") {
+		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Path)
+	}
+	root, foundBy, err := workspace.Detect(in.Path, os.Getenv("HOME"), in.Here)
+	if err != nil {
+		return regie.Workspace{}, err
+	}
+	_, place, err := l.place(ctx, dispatch.RunRequest{Root: root, FoundBy: foundBy})
+	return place, err
+}
+
+// NewSession implements dispatch.Places.
+func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
+	if err := l.mayStore(); err != nil {
+		return regie.Session{}, err
+	}
+	switch in.Type {
+	case "", regie.SessionChat, regie.SessionAutomation:
+	default:
+		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
+	}
+	in.Agent = cmp.Or(in.Agent, mainAgent)
+	if in.Agent != mainAgent && !slices.Contains(slices.Collect(maps.Keys(l.config.File.Agents)), in.Agent) {
+		return regie.Session{}, regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Agent)
+	}
+	name := ""
+	if in.Name != "" {
+		var err error
+		if name, err = sessionName(plain.Strip(in.Name)); err != nil {
+			return regie.Session{}, err
+		}
+	}
+	place, err := l.workspace(ctx, in.WorkspaceID)
+	if err != nil {
+		return regie.Session{}, err
+	}
+	owner, _, err := l.place(ctx, dispatch.RunRequest{Root: place.Root, FoundBy: place.FoundBy})
+	if err != nil {
+		return regie.Session{}, err
+	}
+	if in.SessionID.IsZero() {
+		in.SessionID = regie.NewID()
+	}
+	if _, err := l.store.CreateSession(ctx, regie.Session{
+		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: name, Type: cmp.Or(in.Type, regie.SessionChat),
+		Provider: l.config.Provider, Model: l.config.Model, RequireValidation: in.RequireValidation,
+	}); err != nil {
+		return regie.Session{}, err
+	}
+	made, where, err := l.store.Session(ctx, in.SessionID) // the one that was there, where the request is said again
+	if err == nil && where.ID != place.ID {
+		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
+	}
+	return made, err
+}
+
+// Agents implements dispatch.Places.
+func (l *local) Agents(context.Context) ([]dispatch.AgentView, error) {
+	names := slices.Collect(maps.Keys(l.config.File.Agents))
+	if !slices.Contains(names, mainAgent) {
+		names = append(names, mainAgent)
+	}
+	slices.Sort(names)
+	out := []dispatch.AgentView{}
+	for _, name := range names {
+		out = append(out, dispatch.AgentView{Name: name, Provider: l.config.Provider, Model: l.config.Model})
+	}
+	return out, nil
+}
+
+// Tools implements dispatch.Places.
+func (l *local) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
+	return l.tools(ctx).Definitions(), nil
+}
+
+// Providers implements dispatch.Places.
+func (l *local) Providers(context.Context) ([]dispatch.ProviderView, error) {
+	out := []dispatch.ProviderView{}
+	names := l.config.ProviderNames()
+	if l.config.Provider != "" && !slices.Contains(names, l.config.Provider) {
+		names = append(names, l.config.Provider)
+	}
+	for _, name := range names {
+		p, _ := l.config.Named(name)
+		out = append(out, dispatch.ProviderView{
+			Name: name, Type: cmp.Or(p.Type, name), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Chosen: name == l.config.Provider,
+		})
+	}
+	return out, nil
+}
