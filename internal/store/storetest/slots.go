@@ -12,6 +12,19 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+// slotCases are the cases of Run that are about slots.
+var slotCases = map[string]func(*World){
+	"Slots":          slots,
+	"SlotsOfOthers":  slotsOfOthers,
+	"SlotsGivenBack": slotsGivenBack,
+	"SlotsYield":     slotsYield,
+	"SlotsStopped":   slotsStopped,
+	"SlotsTogether":  slotsTogether,
+	"SlotsLowered":   slotsLowered,
+	"SlotsNext":      slotsNext,
+	"Control":        control,
+}
+
 // one slot for chats, and one for automations.
 var one = slot.Capacity{Chat: 1, Automation: 1, API: 1}
 

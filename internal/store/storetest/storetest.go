@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ type Store interface {
 // Run runs the suite. open returns an empty store that the test closes by itself.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	for name, test := range map[string]func(*World){
+	cases := map[string]func(*World){
 		"Submit":             submit,
 		"SubmitRefuses":      submitRefuses,
 		"ExchangeAtOnce":     exchangeAtOnce,
@@ -162,16 +163,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Cache":              cache,
 		"CacheTrim":          cacheTrim,
 		"CacheErased":        cacheErased,
-		"Slots":              slots,
-		"SlotsOfOthers":      slotsOfOthers,
-		"SlotsGivenBack":     slotsGivenBack,
-		"SlotsYield":         slotsYield,
-		"SlotsStopped":       slotsStopped,
-		"SlotsTogether":      slotsTogether,
-		"SlotsLowered":       slotsLowered,
-		"SlotsNext":          slotsNext,
-		"Control":            control,
-	} {
+	}
+	maps.Copy(cases, slotCases)
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(NewWorld(t, open(t)))
