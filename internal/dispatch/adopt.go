@@ -116,6 +116,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 			continue
 		}
 		d.leaveAlone(rounds[i])
+		d.freeSlot(ctx, rounds[i])
 		if left++; left <= maxNamed {
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}

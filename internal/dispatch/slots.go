@@ -90,6 +90,17 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 	return false, nil
 }
 
+// freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else from running. Where several share the database
+// another one may go on with it.
+func (d *Dispatcher) freeSlot(ctx context.Context, round regie.ID) {
+	if d.leases != nil {
+		return
+	}
+	if err := d.store.LeaveQueue(ctx, round); err != nil && d.base.Err() == nil {
+		d.log.Warn("the slot of a run that is left as it is could not be freed", "round", round.String(), "error", err)
+	}
+}
+
 // haveYield has a round that runs here let another one go first, before its next model call.
 func (d *Dispatcher) haveYield(round regie.ID) {
 	d.mu.Lock()
