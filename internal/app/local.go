@@ -51,7 +51,8 @@ type local struct {
 
 // Submit implements dispatch.Control.
 func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	if err := l.fill(ctx, &in); err != nil {
+	unnamed, err := l.fill(ctx, &in)
+	if err != nil {
 		return dispatch.Run{}, err
 	}
 	if err := l.validate(&in); err != nil {
@@ -99,6 +100,9 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		accepted, err = l.dispatcher.Submit(ctx, submission)
 		return err
 	})
+	if err == nil && unnamed {
+		err = l.store.Rename(ctx, in.SessionID, title(said(&in))) // one that was made before its first message
+	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
 		Pending: accepted.Pending, Position: accepted.Position,

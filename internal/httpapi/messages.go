@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Message is what a client says in a session.
-type Message struct {
+// MessageRequest is what a client says in a session.
+type MessageRequest struct {
 	// Content is what is said as one text; Segments are the same with enrichments, in its place.
 	Content  string          `json:"content,omitempty"`
 	Segments []regie.Segment `json:"segments,omitempty"`
@@ -28,7 +28,7 @@ type Message struct {
 	NoCache  bool         `json:"no_cache,omitempty"`
 }
 
-// Accepted is the answer to a Message: it is stored.
+// Accepted is the answer to a MessageRequest: it is stored.
 type Accepted struct {
 	SessionID regie.ID `json:"session_id"`
 	RoundID   regie.ID `json:"round_id"`
@@ -42,7 +42,7 @@ type Accepted struct {
 }
 
 func (s *server) messageOperations() []operation {
-	send := described[formatQuery, Message, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
+	send := described[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
 		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round", http.StatusAccepted)
 	send.streams, send.serve = true, s.send
 	follow := described[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
@@ -51,8 +51,11 @@ func (s *server) messageOperations() []operation {
 	watch := described[none, none, regie.Event](http.MethodGet, "/events", "watch_sessions",
 		"What happens in all sessions from now on: what changes a list of them. One without a session says: look at all of them anew", http.StatusOK)
 	watch.streams, watch.serve = true, s.watch
+	socket := described[none, none, none](http.MethodGet, "/ws", "open_websocket",
+		`A WebSocket that follows many sessions: {"type": "subscribe", "session_id", "after"} or "unsubscribe"; "*" is what happens in all of them`, http.StatusSwitchingProtocols)
+	socket.serve = s.ws
 	return []operation{
-		send, watch,
+		send, watch, socket,
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
 			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
 				limit := cmp.Or(in.Query.Limit, defaultPage)
@@ -75,7 +78,7 @@ type messagesQuery struct {
 
 // send stores a message; for those who want it, it goes on with the stream of the round.
 func (s *server) send(w http.ResponseWriter, r *http.Request) {
-	in, err := read[formatQuery, Message](w, r, true)
+	in, err := read[formatQuery, MessageRequest](w, r, true)
 	if err != nil {
 		s.fail(w, r, err)
 		return

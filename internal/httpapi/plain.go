@@ -12,6 +12,7 @@ import (
 // because the client or the model's server was slow or the reply was in a cache, is told when its message is stored.
 type plainStream struct {
 	told strings.Builder // of the reply that is being told
+	said bool            // there was a reply before
 	over bool            // the round waits for a person
 }
 
@@ -25,8 +26,7 @@ type plainLine struct {
 
 func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	if item.Delta != nil {
-		p.told.WriteString(item.Delta.Content)
-		return p.line(plainLine{Content: item.Delta.Content})
+		return p.line(plainLine{Content: p.next(item.Delta.Content)})
 	}
 	var body struct {
 		AI       *regie.AIReply  `json:"ai_message_json"`
@@ -45,8 +45,11 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		said := body.AI.Text()
 		rest, all := strings.CutPrefix(said, p.told.String())
 		if !all { // it was begun anew
-			rest = "\n\n" + said
+			p.told.Reset()
+			p.said, rest = true, said
 		}
+		rest = p.next(rest)
+		p.said = p.said || p.told.Len() > 0
 		p.told.Reset()
 		return p.line(plainLine{Content: rest})
 	case regie.EventApproval, regie.EventQuestion:
@@ -57,6 +60,16 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		return p.line(plainLine{Waiting: true, Approval: body.Approval, Question: body.Question})
 	}
 	return nil, nil
+}
+
+// next is what is told of a piece of a reply: replies stand apart from each other.
+func (p *plainStream) next(piece string) string {
+	begins := p.said && p.told.Len() == 0 && piece != ""
+	p.told.WriteString(piece)
+	if begins {
+		return "\n\n" + piece
+	}
+	return piece
 }
 
 func (p *plainStream) line(l plainLine) ([]byte, error) {

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -16,14 +18,40 @@ import (
 // maxBody bounds a request's body (spec 11.3).
 const maxBody = 16 << 20
 
+// bodyTime bounds how long a client takes to send one.
+const bodyTime = 30 * time.Second
+
 // Translate renders an error's sentence in a language ("fr", "en").
 type Translate func(language string, err error) string
 
-// Handler serves a Control: what spec 10.2 has below /api/v1, and whether the engine is there at all.
-func Handler(control dispatch.Control, translate Translate) http.Handler {
-	s := &server{control: control, translate: translate}
+// Config is what is served. Control and Translate are required.
+type Config struct {
+	Control   dispatch.Control
+	Translate Translate
+	// Version is that of the program.
+	Version string
+	// Ready says what is right and wrong with the server; nil: all is right.
+	Ready func(context.Context) []Check
+	// Metrics answers /metrics; nil: there are none.
+	Metrics http.Handler
+	// Mounts are served beside this interface, by patterns of net/http.
+	Mounts map[string]http.Handler
+}
+
+// Check is one thing that a server needs. Problem is empty where it is right.
+type Check struct {
+	Name    string `json:"name"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// Handler serves a Control: what spec 10.2 has below /api/v1, and what it has beside that.
+func Handler(c Config) http.Handler {
+	s := &server{Config: c, control: c.Control, translate: c.Translate}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	s.about(mux)
+	for pattern, handler := range c.Mounts {
+		mux.Handle(pattern, handler)
+	}
 	for _, o := range s.operations() {
 		mux.HandleFunc(o.method+" "+base+o.path, o.serve)
 	}
@@ -32,6 +60,7 @@ func Handler(control dispatch.Control, translate Translate) http.Handler {
 }
 
 type server struct {
+	Config
 	control   dispatch.Control
 	translate Translate
 	streams   atomic.Int64 // open ones
@@ -39,7 +68,10 @@ type server struct {
 
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // what has no deadlines does without
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):

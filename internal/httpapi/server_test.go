@@ -146,7 +146,7 @@ func (*refusing) Watch(context.Context, func(regie.Event) error) error { return 
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	control := &refusing{}
-	handler := httpapi.Handler(control, func(_ string, err error) string { return err.Error() })
+	handler := httpapi.Handler(httpapi.Config{Control: control, Translate: func(_ string, err error) string { return err.Error() }})
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int

@@ -23,8 +23,7 @@ const (
 // errStreamEnd ends a stream that has told all it was to tell.
 var errStreamEnd = errors.New("the stream has told all")
 
-// stream writes what a session's stream gives as server-sent events (spec 10.2): durable events with their sequence number as id, and around the
-// deltas of each reply a start and an end, which are not durable.
+// stream writes what a session's stream gives as server-sent events (spec 10.2), durable ones with their sequence number as id.
 type stream struct {
 	w     http.ResponseWriter
 	out   *http.ResponseController
@@ -36,8 +35,8 @@ type stream struct {
 	begun  bool
 	closed bool
 	beat   *time.Timer
-	spoken speaking
-	open   bool // spoken is being told
+
+	replies replies
 }
 
 // speaking is which reply deltas belong to.
@@ -227,10 +226,11 @@ func (o *stream) item(item dispatch.Item) error {
 	switch {
 	case o.plain != nil:
 		frames, err = o.plain.frames(item)
-	case item.Event != nil:
-		frames, err = o.event(item.Event)
 	default:
-		frames, err = o.delta(item.Delta)
+		err = o.replies.tell(item, func(event, id string, data any) (err error) {
+			frames, err = frame(frames, id, event, data)
+			return err
+		})
 	}
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event) || o.plain != nil && o.plain.over
 	if over && o.plain != nil {
@@ -245,39 +245,33 @@ func (o *stream) item(item dispatch.Item) error {
 	return err
 }
 
-// delta frames a piece of a reply, or of what a call puts out.
-func (o *stream) delta(d *dispatch.Delta) (frames []byte, err error) {
-	if d.CallID.IsZero() {
-		if now := (speaking{d.RoundID, d.Exchange}); !o.open || o.spoken != now {
-			if frames, err = o.complete(frames); err != nil {
-				return nil, err
-			}
-			o.open, o.spoken = true, now
-			if frames, err = frame(frames, "", "stream_start", now); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return frame(frames, "", "stream_chunk", d)
+// replies sets a start and an end, which are not durable, around the deltas of each reply.
+type replies struct {
+	spoken speaking
+	open   bool // spoken is being told
 }
 
-// complete frames the end of the reply that is being told, if one is.
-func (o *stream) complete(frames []byte) ([]byte, error) {
-	if !o.open {
-		return frames, nil
-	}
-	o.open = false
-	return frame(frames, "", "stream_complete", o.spoken)
-}
-
-// event frames a durable event. What ends a reply comes behind the reply's end.
-func (o *stream) event(e *regie.Event) (frames []byte, err error) {
-	if o.open && (e.Type == regie.EventMessage || e.Type == regie.EventRound || e.Type == regie.EventStreamReset) {
-		if frames, err = o.complete(frames); err != nil {
-			return nil, err
+// tell gives send the frames of an item: what ends a reply comes behind the reply's end.
+func (p *replies) tell(item dispatch.Item, send func(event, id string, data any) error) error {
+	e, d := item.Event, item.Delta
+	begins := d != nil && d.CallID.IsZero() && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
+	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound || e.Type == regie.EventStreamReset))
+	if ends {
+		p.open = false
+		if err := send("stream_complete", "", p.spoken); err != nil {
+			return err
 		}
 	}
-	return frame(frames, strconv.FormatInt(e.Seq, 10), string(e.Type), e)
+	if begins {
+		p.open, p.spoken = true, speaking{d.RoundID, d.Exchange}
+		if err := send("stream_start", "", p.spoken); err != nil {
+			return err
+		}
+	}
+	if d != nil {
+		return send("stream_chunk", "", d)
+	}
+	return send(string(e.Type), strconv.FormatInt(e.Seq, 10), e)
 }
 
 // problem tells a stream that has begun why it ends.
