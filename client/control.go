@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Control implements dispatch.Control.
-func (c *Client) Control(ctx context.Context, session regie.ID) (store.Controlled, error) {
+// RequestControl implements dispatch.Control.
+func (c *Client) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
 	var out store.Controlled
 	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/control", nil, &out)
 	return out, err

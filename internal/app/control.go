@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Control implements dispatch.Control.
-func (l *local) Control(ctx context.Context, session regie.ID) (store.Controlled, error) {
+// RequestControl implements dispatch.Control.
+func (l *local) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
 	if l.readOnly {
 		return store.Controlled{}, errRunsNothing
 	}
@@ -17,7 +17,7 @@ func (l *local) Control(ctx context.Context, session regie.ID) (store.Controlled
 	if err != nil {
 		return store.Controlled{}, err
 	}
-	return l.dispatcher.Control(ctx, session, s.Type)
+	return l.dispatcher.RequestControl(ctx, session, s.Type)
 }
 
 // ReleaseControl implements dispatch.Control.
@@ -28,9 +28,9 @@ func (l *local) ReleaseControl(ctx context.Context, session regie.ID) error {
 	return l.dispatcher.ReleaseControl(ctx, session)
 }
 
-// Control implements dispatch.Control.
-func (c *Conn) Control(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.Controlled, error) { return control.Control(ctx, session) })
+// RequestControl implements dispatch.Control.
+func (c *Conn) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
+	return on(ctx, c, func(control dispatch.Control) (store.Controlled, error) { return control.RequestControl(ctx, session) })
 }
 
 // ReleaseControl implements dispatch.Control.

@@ -120,7 +120,7 @@ func TestAutomationFinishes(t *testing.T) {
 	first := b.submit(conn, unattended)
 	<-asked
 	second := b.submit(conn, unattended)
-	got, err := conn.Control(t.Context(), second.SessionID)
+	got, err := conn.RequestControl(t.Context(), second.SessionID)
 	if err != nil || got.State != store.ControlQueued || got.Position != 1 {
 		t.Errorf("control of a queued automation: %+v, %v", got, err)
 	}
@@ -198,7 +198,7 @@ func TestControl(t *testing.T) {
 	defer conn.Close()
 	first := b.submit(conn, nil)
 	b.await(conn, first)
-	got, err := conn.Control(t.Context(), first.SessionID)
+	got, err := conn.RequestControl(t.Context(), first.SessionID)
 	if err != nil || got.State != store.ControlActivated || time.Until(got.Until) > 30*time.Second || time.Until(got.Until) < 20*time.Second {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -210,7 +210,7 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, b.await(conn, second), regie.EndAnswered)
-	if _, err := conn.Control(t.Context(), regie.NewID()); regie.CodeOf(err) != regie.CodeNotFound {
+	if _, err := conn.RequestControl(t.Context(), regie.NewID()); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("control of no session: %v", err)
 	}
 }

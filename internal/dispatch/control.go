@@ -22,9 +22,9 @@ type Control interface {
 	// message opens again.
 	Stop(ctx context.Context, session regie.ID) (Stopped, error)
 	CloseSession(ctx context.Context, session regie.ID) error
-	// Control answers what a run that the session started now would get, and reserves a free slot for it for 30 s or until the first message;
+	// RequestControl answers what a run that the session started now would get, and reserves a free slot for it for 30 s or until the first message;
 	// ReleaseControl gives that back (spec 5.1, decision 43).
-	Control(ctx context.Context, session regie.ID) (store.Controlled, error)
+	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
 	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)

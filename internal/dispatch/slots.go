@@ -162,20 +162,20 @@ func (d *Dispatcher) lookWhen(at time.Time, session regie.ID) {
 	})
 }
 
-// Control answers what a round that the session started now would get, and reserves a free slot for it (spec 5.1, decision 43).
-func (d *Dispatcher) Control(ctx context.Context, session regie.ID, kind regie.SessionType) (store.Controlled, error) {
+// RequestControl answers what a round that the session started now would get, and reserves a free slot for it (spec 5.1, decision 43).
+func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID, kind regie.SessionType) (store.Controlled, error) {
 	ask := slot.AskChat
 	if kind == regie.SessionAutomation {
 		ask = slot.AskManual
 	}
-	out, err := d.store.Control(ctx, store.Control{SessionID: session, For: reserveFor, Ask: ask})
+	out, err := d.store.RequestControl(ctx, store.Control{SessionID: session, For: reserveFor, Ask: ask})
 	if err == nil {
 		d.lookAtQueues(context.WithoutCancel(ctx), session)
 	}
 	return out, err
 }
 
-// ReleaseControl gives back what Control gave.
+// ReleaseControl gives back what RequestControl gave.
 func (d *Dispatcher) ReleaseControl(ctx context.Context, session regie.ID) error {
 	err := d.store.ReleaseControl(ctx, session)
 	if err == nil {

@@ -211,9 +211,9 @@ func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 	})
 }
 
-// Control answers what a round that the session started now would get, and reserves a free slot for it (decision 43). A session whose round is
+// RequestControl answers what a round that the session started now would get, and reserves a free slot for it (decision 43). A session whose round is
 // queued comes first among the chats. It returns CodeNotFound, and CodeConflict for a session that can start no round.
-func (s *Store) Control(ctx context.Context, in store.Control) (out store.Controlled, err error) {
+func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
 	now := time.Now().UTC()
 	until := now.Add(in.For).Truncate(time.Microsecond)
 	err = s.writer.do(ctx, func(t *tx) error {
@@ -289,7 +289,7 @@ func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
 		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro())
 }
 
-// ReleaseControl gives back what Control gave: a reserved slot, or the place before others. A round that is queued stays so (decision 43).
+// ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others. A round that is queued stays so (decision 43).
 func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)

@@ -366,7 +366,7 @@ func control(w *World) {
 	w.Store.SetSlots(slot.Capacity{Exclusive: true})
 	ask := func(session regie.ID) store.Controlled {
 		w.T.Helper()
-		out, err := w.Store.Control(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskChat})
+		out, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskChat})
 		w.must(err)
 		return out
 	}
@@ -409,7 +409,7 @@ func control(w *World) {
 	w.must(w.Store.ReleaseControl(w.Ctx, third.SessionID)) // the place, not the round
 	w.queue(automation.Fence.SessionID, nil, nil)
 	w.state(third.SessionID, regie.SessionQueued)
-	_, err = w.Store.Control(w.Ctx, store.Control{SessionID: regie.NewID(), Ask: slot.AskChat})
+	_, err = w.Store.RequestControl(w.Ctx, store.Control{SessionID: regie.NewID(), Ask: slot.AskChat})
 	w.refused(regie.CodeNotFound, err)
 	w.refused(regie.CodeNotFound, w.Store.ReleaseControl(w.Ctx, regie.NewID()))
 }

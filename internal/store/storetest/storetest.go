@@ -28,7 +28,7 @@ type Store interface {
 	Yield(ctx context.Context, fence store.Fence) error
 	LeaveQueue(ctx context.Context, round regie.ID) error
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
-	Control(ctx context.Context, in store.Control) (store.Controlled, error)
+	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
