@@ -102,7 +102,9 @@ func TestAutomationFinishes(t *testing.T) {
 		close(asked)
 		<-release
 		says("", list)(w, r)
-	}, says("", list)), func(w http.ResponseWriter, r *http.Request) { says("", call{"c", "session__complete", `{"summary":"done"}`})(w, r) })
+	}, says("", list)), func(w http.ResponseWriter, r *http.Request) {
+		says("", call{"c", "session__complete", `{"summary":"done"}`})(w, r)
+	})
 	b := newBed(t, m)
 	b.settings.File.Slots = config.Slots{Exclusive: true}
 	conn := b.connect()

@@ -209,7 +209,8 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Slots.check(path), f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Slots.check(path),
+		f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {

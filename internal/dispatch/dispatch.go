@@ -274,9 +274,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
 	d.mu.Unlock()
-	d.wg.Add(1) // it looks at the queue behind its own end
-	go func() {
-		defer d.wg.Done()
+	d.wg.Go(func() { // counted beside its holding: it looks at the queue behind its own end
 		var left engine.Left
 		left, h.err = d.engine.Run(h.ctx, h.steps, claimed)
 		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
@@ -296,7 +294,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		if left.Waits {
 			d.queue.Parked()
 		}
-	}()
+	})
 }
 
 // follow goes on with what waited for a round to end or to park: the next round, which messages started, or the same one, where somebody

@@ -44,7 +44,7 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 		for _, r := range view.Queued { // one that was queued while it ran here lets go
 			d.haveYield(r.RoundID)
 		}
-		d.lookWhen(view.Until, session)
+		d.lookWhen(view.Until)
 		again := false
 		for _, r := range view.Start {
 			left, err := d.startQueued(ctx, r.RoundID)
@@ -135,7 +135,7 @@ func (d *Dispatcher) Yields(round regie.ID) bool {
 }
 
 // lookWhen looks at the queue again once a reservation is over.
-func (d *Dispatcher) lookWhen(at time.Time, session regie.ID) {
+func (d *Dispatcher) lookWhen(at time.Time) {
 	if at.IsZero() {
 		return
 	}

@@ -22,8 +22,8 @@ func queued(session int64, kind slot.Kind, rank int) slot.Entry {
 	return slot.Entry{Session: session, Kind: kind, State: slot.Queued, Rank: rank, Place: session}
 }
 
-func reserved(session int64, kind slot.Kind, until time.Time) slot.Entry {
-	return slot.Entry{Session: session, Kind: kind, State: slot.Reserved, Place: session, Until: until}
+func reserved(session int64, until time.Time) slot.Entry {
+	return slot.Entry{Session: session, Kind: slot.Chat, State: slot.Reserved, Place: session, Until: until}
 }
 
 // TestTable holds Decide to each cell of the table of spec 5.1, with decisions 21 and 43: who asks is session 100.
@@ -46,9 +46,9 @@ func TestTable(t *testing.T) {
 		"chat, before wakes":                  {exclusive, place(held(1, slot.Automation), queued(2, slot.Chat, slot.RankGoesOn)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1}},
 		"chat, the one in the queue replaced": {exclusive, place(held(1, slot.Automation), queued(2, slot.Chat, slot.RankPlaced)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1, Replaced: 2}},
 		"chat, its own runs":                  {exclusive, place(held(100, slot.Chat)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Already}},
-		"chat, its own reservation":           {exclusive, place(reserved(100, slot.Chat, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
-		"chat, another's reservation":         {exclusive, place(reserved(1, slot.Chat, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1}},
-		"chat, a reservation that is over":    {exclusive, place(reserved(1, slot.Chat, now)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
+		"chat, its own reservation":           {exclusive, place(reserved(100, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
+		"chat, another's reservation":         {exclusive, place(reserved(1, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1}},
+		"chat, a reservation that is over":    {exclusive, place(reserved(1, now)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
 		"chat, asks again in the queue":       {exclusive, place(held(1, slot.Chat), queued(100, slot.Chat, slot.RankGoesOn)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Switch, Position: 1, Yields: 1}},
 		"chat, api is apart":                  {exclusive, place(held(1, slot.API), held(2, slot.API)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
 		"chat, kind not full":                 {two, place(held(1, slot.Chat), held(2, slot.Automation)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
@@ -105,8 +105,8 @@ func TestLook(t *testing.T) {
 		"what goes on preempts nobody":   {exclusive, []slot.Entry{held(1, slot.Chat), queued(2, slot.Chat, slot.RankGoesOn)}, slot.Next{}},
 		"one lets go for one":            {two, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Chat, slot.RankPlaced), queued(4, slot.Chat, slot.RankGoesOn)}, slot.Next{Yield: []int64{1}}},
 		"kinds are apart":                {two, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Automation, slot.RankNew), queued(4, slot.API, slot.RankGoesOn)}, slot.Next{Start: []int64{3, 4}}},
-		"a reservation holds a slot":     {exclusive, []slot.Entry{reserved(1, slot.Chat, now.Add(1)), queued(2, slot.Automation, slot.RankNew)}, slot.Next{}},
-		"one that is over does not":      {exclusive, []slot.Entry{reserved(1, slot.Chat, now), queued(2, slot.Automation, slot.RankNew)}, slot.Next{Start: []int64{2}}},
+		"a reservation holds a slot":     {exclusive, []slot.Entry{reserved(1, now.Add(1)), queued(2, slot.Automation, slot.RankNew)}, slot.Next{}},
+		"one that is over does not":      {exclusive, []slot.Entry{reserved(1, now), queued(2, slot.Automation, slot.RankNew)}, slot.Next{Start: []int64{2}}},
 		"more hold slots than there are": {exclusive, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Chat, slot.RankGoesOn)}, slot.Next{}},
 		"as many as one has":             {slot.Capacity{}, []slot.Entry{held(1, slot.Chat), queued(2, slot.Chat, slot.RankGoesOn), queued(3, slot.Chat, slot.RankNew)}, slot.Next{Start: []int64{2, 3}}},
 	} {
