@@ -183,15 +183,29 @@ type UndoConflict struct {
 	RoundID ID `json:"round_id,omitzero"`
 }
 
-// Conflicts returns the plan's conflicts that stand in the way: all of them, or, where it is to be forced, those that cannot be.
+// Conflicts returns the plan's conflicts that stand in the way: all of them. Where it is to be forced files that cannot be put back are left as they are,
+// and stand in the way only where there is nothing else to be done.
 func (p *UndoPlan) Conflicts(force bool) []UndoConflict {
+	if force && (p.Stuck() < len(p.Files) || p.Chat) {
+		return nil
+	}
 	var out []UndoConflict
 	for i := range p.Previews {
-		if c := p.Previews[i].Conflict; c != nil && (!force || !c.Forceable) {
+		if c := p.Previews[i].Conflict; c != nil {
 			out = append(out, *c)
 		}
 	}
 	return out
+}
+
+// Stuck counts the files that cannot be put back, by force neither.
+func (p *UndoPlan) Stuck() (n int) {
+	for i := range p.Previews {
+		if c := p.Previews[i].Conflict; c != nil && !c.Forceable {
+			n++
+		}
+	}
+	return n
 }
 
 // Places are messages of a thread, counted from 1, both ends included.

@@ -310,7 +310,7 @@ func (w *follower) note(line string) {
 // item shows one event and notes what it says of the session.
 func (w *follower) item(item dispatch.Item) error {
 	if item.Delta != nil {
-		for _, line := range w.output.Lines(item.Delta) {
+		for _, line := range w.output.Lines(w.text, item.Delta) {
 			w.note(line)
 		}
 	}

@@ -129,6 +129,7 @@ func (c *command) indexed(root string, s *app.IndexSummary) error {
 	skipped("large", func(n int64) string { return c.text.T("very large: %d", n) })
 	skipped("long lines", func(n int64) string { return c.text.T("written by a program, in lines without end: %d", n) })
 	skipped("name", func(n int64) string { return c.text.T("a name that no tool could use: %d", n) })
+	skipped("system", func(n int64) string { return c.text.T("directories of the system, such as /proc: %d", n) })
 	skipped("unreadable", func(n int64) string { return c.text.T("cannot be read: %d", n) })
 	if len(left) > 0 {
 		p.line("%s", c.text.T("not in the index: %s", strings.Join(left, ", ")))
@@ -167,6 +168,10 @@ type indexBar struct {
 }
 
 func (b *indexBar) show(p app.IndexProgress) {
+	if p.Waits {
+		b.waits()
+		return
+	}
 	if p.Total == 0 {
 		return
 	}
@@ -186,6 +191,17 @@ func (b *indexBar) show(p app.IndexProgress) {
 		full = min(full, barWidth-1)
 	}
 	fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s", strings.Repeat("█", full), strings.Repeat("·", barWidth-full), plain.Strip(line))
+	b.drawn = true
+}
+
+// waits says why nothing moves.
+func (b *indexBar) waits() {
+	line := plain.Strip(b.text.T("waiting: another regie works on the index of this workspace"))
+	if !b.moves {
+		fmt.Fprintln(b.w, line)
+		return
+	}
+	fmt.Fprint(b.w, "\r\x1b[K"+line)
 	b.drawn = true
 }
 

@@ -54,7 +54,7 @@ func (c *command) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
 	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("pause the run after this long, such as 10m (exit code 7)"))
-	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id"))
+	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
 	flags.StringVar(&f.session, "session", "", c.text.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
@@ -219,7 +219,7 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	defer cancel()
 	conn, err := c.connect(attaching, app.Options{Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
-			if id.String() != f.resume {
+			if _, other := chat.PickID([]regie.ID{id}, f.resume); f.resume == "" || other != nil {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
 			}
 		}
@@ -227,12 +227,28 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
+	if f.resume, err = c.resumed(attaching, conn, f.resume); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}
 	return outcome, err
+}
+
+// resumed is the whole id of the run that --resume names as other commands do: by all of its id or a part of it, or as last.
+func (c *command) resumed(ctx context.Context, control dispatch.Control, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	root, err := c.scope(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	id, err := runID(ctx, control, root, name)
+	return id.String(), err
 }
 
 // request makes the job: the argument, and what comes on standard input.

@@ -122,7 +122,7 @@ func (s *searching) update(ctx context.Context, x *app.Index) error {
 	bar := &indexBar{w: s.stderr, text: s.text, moves: isTerminal(s.stderr) && os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
 	began := time.Now()
 	show := func(p app.IndexProgress) {
-		if time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
+		if p.Waits || time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
 			bar.show(p)
 		}
 	}
@@ -291,6 +291,9 @@ func (s *searching) searched(found int, seen *app.TextSearched) {
 	}
 	if seen.Clipped > 0 {
 		p.line("%s", s.text.T("%d large files were searched in part", seen.Clipped))
+	}
+	if seen.System > 0 {
+		p.line("%s", s.text.T("directories of the system, such as /proc, that were not searched: %d", seen.System))
 	}
 	if seen.Unreadable > 0 {
 		p.line("%s", s.text.T("%d files or directories cannot be read", seen.Unreadable))

@@ -140,15 +140,17 @@ type indexes struct {
 	closed bool
 }
 
-// shared is an index that several calls may use.
+// shared is an index that several calls may use. All but ready is guarded by indexes.mu; the index and err do not change once ready is closed.
 type shared struct {
 	*Index
-	dir  string
-	uses int
-	left bool        // nobody else gets it: the last one closes it
-	busy bool        // what is new is being embedded
-	idle *time.Timer // leaves it
-	told bool        // that not all of its workspace is watched
+	dir   string
+	ready chan struct{} // closed when it is open, or cannot be opened
+	err   error         // why it cannot
+	uses  int
+	left  bool        // nobody else gets it: the last one closes it
+	busy  bool        // what is new is being embedded
+	idle  *time.Timer // leaves it; nil until it is open
+	told  bool        // that not all of its workspace is watched
 }
 
 func newIndexes(c config.Config, log *slog.Logger) *indexes {
@@ -163,39 +165,84 @@ func (s *indexes) Asks() bool {
 	return configured
 }
 
-// Index implements files.Indexes.
+// Index implements files.Indexes. Who asks for the index of one workspace does not wait for that of another one.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, regie.Errorf(regie.CodeConflict, "the engine ends")
-	}
-	at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir })
-	if at >= 0 && !s.open[at].stands(dir) { // it was moved away, and another one took its place
-		s.leave(at)
-		at = -1
-	}
-	if at < 0 {
-		made, err := OpenIndex(ctx, s.config, dir)
+	for {
+		o, ours, err := s.take(dir)
 		if err != nil {
 			return nil, nil, err
 		}
+		if ours {
+			s.make(ctx, o)
+		}
+		select {
+		case <-o.ready:
+		case <-ctx.Done(): // somebody else opens it
+			s.release(o)
+			return nil, nil, context.Cause(ctx)
+		}
+		switch {
+		case o.err != nil && !ours && ctx.Err() == nil && (errors.Is(o.err, context.Canceled) || errors.Is(o.err, context.DeadlineExceeded)):
+			s.release(o) // who opened it was stopped; we are not
+		case o.err != nil:
+			s.release(o)
+			return nil, nil, o.err
+		case !ours && !o.stands(dir): // it was moved away, and another one took its place
+			s.leave(o)
+			s.release(o)
+		default:
+			return o.Index.Index, func() {
+				s.embed(o)
+				s.release(o)
+			}, nil
+		}
+	}
+}
+
+// take finds the index of a directory for one more use; ours says that it is new and that the caller opens it.
+func (s *indexes) take(dir string) (o *shared, ours bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false, regie.Errorf(regie.CodeConflict, "the engine ends")
+	}
+	if at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir }); at >= 0 {
+		o = s.open[at]
+		s.open = slices.Delete(s.open, at, at+1)
+		if o.idle != nil {
+			o.idle.Stop()
+		}
+	} else {
+		o, ours = &shared{dir: dir, ready: make(chan struct{})}, true
+	}
+	o.uses++
+	s.open = append(s.open, o)
+	return o, ours, nil
+}
+
+// make opens an index for all who wait for it.
+func (s *indexes) make(ctx context.Context, o *shared) {
+	defer close(o.ready)
+	made, err := OpenIndex(ctx, s.config, o.dir)
+	if err == nil {
 		made.Watch(context.WithoutCancel(ctx)) // until it is closed
-		found := &shared{Index: made, dir: dir}
-		found.idle = time.AfterFunc(indexIdle, func() { s.forget(found) })
-		at, s.open = len(s.open), append(s.open, found)
 	}
-	found := s.open[at]
-	found.uses++
-	found.idle.Stop()
-	s.open = append(slices.Delete(s.open, at, at+1), found)
-	if len(s.open) > maxIndexes {
-		s.leave(0)
+	s.mu.Lock()
+	var oldest *shared
+	if o.Index, o.err = made, err; err == nil {
+		o.idle = time.AfterFunc(indexIdle, func() { s.forget(o) })
+		o.idle.Stop() // it is used
+		if len(s.open) > maxIndexes {
+			oldest = s.open[0]
+		}
 	}
-	return found.Index.Index, func() {
-		s.embed(found)
-		s.release(found)
-	}, nil
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.leave(o)
+	case oldest != nil:
+		s.leave(oldest)
+	}
 }
 
 // embed has what is new in an index embedded, so that the next search finds it by its meaning too.
@@ -229,39 +276,53 @@ func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
 	embedNew(ctx, x.Index, progress)
 }
 
-// leave has an index closed once nobody uses it. s.mu is held.
-func (s *indexes) leave(at int) {
-	o := s.open[at]
-	s.open = slices.Delete(s.open, at, at+1)
-	o.idle.Stop()
-	if o.left = true; o.uses == 0 {
+// leave has an index closed once nobody uses it.
+func (s *indexes) leave(o *shared) {
+	s.mu.Lock()
+	s.open = slices.DeleteFunc(s.open, func(other *shared) bool { return other == o })
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	ends := !o.left && o.uses == 0
+	o.left = true
+	s.mu.Unlock()
+	if ends {
+		o.end()
+	}
+}
+
+// end closes an index that nobody uses.
+func (o *shared) end() {
+	if o.Index != nil {
 		_ = o.Close() // what it holds is on the disk, or can be made again
 	}
 }
 
 func (s *indexes) release(o *shared) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.uses--
-	if all, why := o.Watching(); !all && !o.told && s.log != nil {
-		o.told = true
-		s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first", "workspace", o.dir, "why", why.String())
+	if o.uses--; o.Index != nil {
+		if all, why := o.Watching(); !all && !o.told && s.log != nil {
+			o.told = true
+			s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first", "workspace", o.dir, "why", why.String())
+		}
 	}
-	switch {
-	case o.uses > 0:
-	case o.left:
-		_ = o.Close() // as above
-	default:
+	ends := o.uses == 0 && o.left
+	if o.uses == 0 && !o.left && o.idle != nil {
 		o.idle.Reset(indexIdle)
+	}
+	s.mu.Unlock()
+	if ends {
+		o.end()
 	}
 }
 
 // forget closes an index that nobody has used for long.
 func (s *indexes) forget(o *shared) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := slices.Index(s.open, o); at >= 0 && o.uses == 0 {
-		s.leave(at)
+	unused := o.uses == 0
+	s.mu.Unlock()
+	if unused { // who takes it in this instant has it closed when it is done
+		s.leave(o)
 	}
 }
 
@@ -269,9 +330,11 @@ func (s *indexes) forget(o *shared) {
 func (s *indexes) Close() {
 	s.end()
 	s.mu.Lock()
-	for s.closed = true; len(s.open) > 0; {
-		s.leave(0)
-	}
+	s.closed = true
+	open := slices.Clone(s.open)
 	s.mu.Unlock()
+	for _, o := range open {
+		s.leave(o)
+	}
 	s.embedding.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,6 +44,8 @@ type Served struct {
 	done   chan struct{} // closed once nothing is accepted any more
 	cancel context.CancelCauseFunc
 	left   chan error // what came of the requests that were under way
+	// busy are the requests that are under way: the WebSockets too, which net/http has given away.
+	busy sync.WaitGroup
 }
 
 // refuse takes no new connections. Requests that are under way go on.
@@ -63,6 +66,7 @@ func (s *Served) end() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.server.Close()
 	}
+	s.busy.Wait() // each ends with its context, and a write to who does not read has its own time
 	return err
 }
 
@@ -140,9 +144,16 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 
 func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) *Served {
 	base, cancel := context.WithCancelCause(context.Background())
-	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks})
+	out := &Served{cancel: cancel}
+	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy})
+	guarded := guard.Wrap(handler, translate)
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out.busy.Add(1)
+		defer out.busy.Done()
+		guarded.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: guard.Wrap(handler, translate), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: counted, TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 	scheme, serve := "http://", server.Serve
@@ -158,7 +169,8 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 		}
 	}()
 	url := scheme + listener.Addr().String()
-	return &Served{URL: url, Setup: url + guard.SetupPath(), Ended: ended, server: server, done: done, cancel: cancel}
+	out.URL, out.Setup, out.Ended, out.server, out.done = url, url+guard.SetupPath(), ended, server, done
+	return out
 }
 
 // checks are what /readyz says.

@@ -25,7 +25,7 @@ import (
 )
 
 // TestUndoHostile puts something else in the place of what a round left: nothing is undone, nothing is followed out of the workspace, and where
-// there is no file to keep, force does not help.
+// there is no file to keep, force leaves it as it is and undoes the rest.
 func TestUndoHostile(t *testing.T) {
 	const forceable, never = true, false
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestUndoHostile(t *testing.T) {
 			u.refusedQuietly(c.says, in)
 			in.Force = true
 			if !c.force {
-				u.refusedQuietly(c.says, in)
+				u.leaves(c.says, in)
 				return
 			}
 			u.undo(in)
@@ -109,6 +109,36 @@ func TestUndoHostile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leaves forces an undo in which one file cannot be put back, and takes it back.
+func (u *undoing) leaves(says string, in dispatch.UndoRequest) {
+	u.t.Helper()
+	if plan := u.plan(in); len(plan.Conflicts(true)) != 0 || plan.Stuck() != 1 {
+		u.t.Errorf("conflicts %+v, stuck %d", plan.Conflicts(true), plan.Stuck())
+	}
+	in.UndoID = regie.NewID()
+	done, err := u.conn.Undo(u.t.Context(), in)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	var left []regie.UndoFile
+	for _, f := range done.Files {
+		if f.Outcome != regie.FileUndone {
+			left = append(left, f)
+		}
+	}
+	if len(done.Files) != 2 || len(left) != 1 || left[0].Path != "d/a.txt" || left[0].Why == nil || !strings.Contains(left[0].Why.String(), says) || !done.Forced {
+		u.t.Errorf("%+v", done)
+	}
+	if _, err := os.Lstat(filepath.Join(u.root, "b.txt")); err == nil {
+		u.t.Error("the rest was not undone")
+	}
+	again := u.undo(dispatch.UndoRequest{Root: u.root, Target: done.ID})
+	if len(again.Files) != 1 || again.Files[0].Path != "b.txt" {
+		u.t.Errorf("taken back: %+v", again.Files)
+	}
+	u.verified()
 }
 
 func mkdir(path string) string {

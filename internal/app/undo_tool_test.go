@@ -97,7 +97,7 @@ func TestUndoDeleted(t *testing.T) {
 	again := u.undo(dispatch.UndoRequest{Target: done.ID})
 	u.holds("redone", one)
 	u.put("b.txt/mine.txt", "mine\n")
-	u.refused(regie.CodeUndoConflict, "b.txt (b.txt is a directory)", dispatch.UndoRequest{Target: again.ID, Force: true})
+	u.refused(regie.CodeUndoConflict, "b.txt (b.txt is a directory)", dispatch.UndoRequest{Target: again.ID})
 	if err := os.Remove(filepath.Join(u.root, "b.txt", "mine.txt")); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // maxOutputLine is how many bytes of a line without an end are held back for it.
@@ -18,24 +19,27 @@ type Output struct {
 }
 
 // Lines are the lines that a piece completes.
-func (o *Output) Lines(d *dispatch.Delta) []string {
+func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
+	if d.Said != nil {
+		return marked(t.Sentence(*d.Said))
+	}
 	if d.Output == "" {
 		return nil
 	}
 	if o.open == nil {
 		o.open = map[regie.ID]string{}
 	}
-	text := o.open[d.CallID] + d.Output
-	end := strings.LastIndexByte(text, '\n')
-	rest := text[end+1:]
+	put := o.open[d.CallID] + d.Output
+	end := strings.LastIndexByte(put, '\n')
+	rest := put[end+1:]
 	if len(rest) > maxOutputLine {
-		end, rest = len(text), ""
+		end, rest = len(put), ""
 	}
 	o.open[d.CallID] = rest
 	if end < 0 {
 		return nil
 	}
-	return marked(text[:end])
+	return marked(put[:end])
 }
 
 // Rest is what is left of a call's output, where an event tells that it has its result.
@@ -46,16 +50,16 @@ func (o *Output) Rest(event *regie.Event) []string {
 	if event.Type != regie.EventToolResult || json.Unmarshal(event.Body, &body) != nil {
 		return nil
 	}
-	text := o.open[body.CallID]
+	rest := o.open[body.CallID]
 	delete(o.open, body.CallID)
-	if text == "" {
+	if rest == "" {
 		return nil
 	}
-	return marked(text)
+	return marked(rest)
 }
 
-func marked(text string) []string {
-	lines := strings.Split(text, "\n")
+func marked(put string) []string {
+	lines := strings.Split(put, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, "\r")
 		if back := strings.LastIndexByte(line, '\r'); back >= 0 { // it was written over, as progress bars are

@@ -104,7 +104,7 @@ func (s *Stream) write(content string) {
 func (s *Stream) Item(item dispatch.Item) {
 	defer s.release()
 	if item.Delta != nil {
-		for _, line := range s.output.Lines(item.Delta) {
+		for _, line := range s.output.Lines(s.Text, item.Delta) {
 			s.Note(line)
 		}
 		s.delta(item.Delta)

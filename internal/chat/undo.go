@@ -175,6 +175,9 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 		c.stream.Note(UndoInTheWay(c.Text, last, in.Force, "/undo force"))
 		return page.Err()
 	}
+	if leaves := UndoLeaves(c.Text, plans, in.Force); leaves != "" {
+		c.stream.Note(leaves)
+	}
 	for {
 		choices := c.Text.T("[y] undo  [n] leave it > ")
 		if more {
@@ -271,14 +274,25 @@ func (c *Chat) reply(ctx context.Context, prompt string) (string, error) {
 // UndoInTheWay says that nothing was undone, and what could be done about it.
 func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string) string {
 	conflicts := plan.Conflicts(force)
-	forceable := true
-	for _, c := range conflicts {
-		forceable = forceable && c.Forceable
-	}
-	if forceable {
+	switch stuck := plan.Stuck(); {
+	case !force && stuck > 0 && (stuck < len(plan.Files) || plan.Chat):
+		return t.T("nothing was undone: of %d files %d are in the way; %s leaves the %d that cannot be put back as they are, and puts back the rest", len(plan.Files), len(conflicts), how, stuck)
+	case stuck == 0:
 		return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), len(conflicts), how)
 	}
 	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(conflicts))
+}
+
+// UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is nothing.
+func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
+	files, stuck := 0, 0
+	for i := range plans {
+		files, stuck = files+len(plans[i].Files), stuck+plans[i].Stuck()
+	}
+	if !force || stuck == 0 {
+		return ""
+	}
+	return t.T("of %d files %d cannot be put back and stay as they are (✗)", files, stuck)
 }
 
 // UndoEvent tells an undo that was done elsewhere as one line, and "" for what is none.

@@ -27,15 +27,15 @@ const (
 
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
-	DataDir  string
+	DataDir string
 	// Server is the address of the server that commands ask in place of an engine of this machine, Token what they show it; neither is printed.
 	Server, Token string
 	Database      string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
-	Language string
-	Provider string // the name of the chosen provider
-	BaseURL  string // its address
-	APIKey   string // its key; never printed
-	Model    string
+	Language      string
+	Provider      string // the name of the chosen provider
+	BaseURL       string // its address
+	APIKey        string // its key; never printed
+	Model         string
 	// Providers are all that are configured, by name: in the files, and by keys in the environment.
 	Providers map[string]Provider
 	Replay    string // the recording that provider replay answers from

@@ -25,6 +25,8 @@ type Delta struct {
 	// CallID and Output are of what a running call puts out; such a delta has nothing of a reply.
 	CallID regie.ID `json:"call_id,omitzero"`
 	Output string   `json:"output,omitempty"`
+	// Said is what is said of such a call beside its output.
+	Said *regie.Sentence `json:"said,omitempty"`
 }
 
 // What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it gets fewer and longer ones. Beyond maxDeltas
@@ -126,6 +128,16 @@ func (h *Hub) Output(session, round regie.ID, exchange int, call regie.ID, text 
 	}
 }
 
+// Said tells what is said of a running call to whoever listens. It never blocks.
+func (h *Hub) Said(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.readers[session] {
+		r.hear(Delta{RoundID: round, Exchange: exchange, CallID: call, Said: &said})
+		r.ring()
+	}
+}
+
 func (r *reader) hear(d Delta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,6 +155,9 @@ func (r *reader) hear(d Delta) {
 
 // takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
 func (d *Delta) takes(next *Delta) bool {
+	if d.Said != nil || next.Said != nil {
+		return false
+	}
 	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
 		len(d.Content)+len(d.Thinking)+len(d.Output)+len(next.Content)+len(next.Thinking)+len(next.Output) <= maxPiece
 }

@@ -98,6 +98,8 @@ type Config struct {
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
 	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
+	// Said is told what is said of a call while it runs, beside its output; it must not block. May be nil.
+	Said func(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence)
 }
 
 // FileSettings are what files say about the calls in a workspace (spec 13).

@@ -201,9 +201,12 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
 		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call), Unattended: r.automation() || !r.asksPeople(),
 	}
+	session, round, exchange, id := r.session.ID, r.round.ID, r.exchange.Number, call.ID
 	if r.cfg.Output != nil {
-		session, round, exchange, id := r.session.ID, r.round.ID, r.exchange.Number, call.ID
 		inv.Output = func(text string) { r.cfg.Output(session, round, exchange, id, text) }
+	}
+	if r.cfg.Said != nil {
+		inv.Say = func(said regie.Sentence) { r.cfg.Said(session, round, exchange, id, said) }
 	}
 	if call.State == regie.CallApproved {
 		inv.Preconditions = r.reviews[call.ID].Preview.Preconditions

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,9 @@ type Config struct {
 	Ready func(context.Context) []Check
 	// Metrics answers /metrics; nil: there are none.
 	Metrics http.Handler
+	// Base is as long as the server is there, and Going counts the streams that net/http does not know; nil: it knows them all.
+	Base  context.Context //nolint:containedctx // the server's own
+	Going *sync.WaitGroup
 	// Mounts are served beside this interface, by patterns of net/http.
 	Mounts map[string]http.Handler
 }
@@ -105,10 +109,10 @@ type problem struct {
 }
 
 // problem says an error in the language of who asked.
-func (s *server) problem(r *http.Request, err error) problem {
+func (s *server) problem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
-		Type: "about:blank", Title: http.StatusText(status(code)), Status: status(code), Code: code, Detail: s.translate(r.Header.Get("Accept-Language"), err),
+		Type: "about:blank", Title: http.StatusText(status(code)), Status: status(code), Code: code, Detail: s.translate(language, err),
 	}
 }
 
@@ -117,7 +121,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err error) {
-	p := s.problem(r, err)
+	p := s.problem(r.Header.Get("Accept-Language"), err)
 	p.Status, p.Title = status, http.StatusText(status)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)

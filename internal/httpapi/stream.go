@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -25,8 +27,12 @@ var errStreamEnd = errors.New("the stream has told all")
 
 // stream writes what a session's stream gives as server-sent events (spec 10.2), durable ones with their sequence number as id.
 type stream struct {
-	w     http.ResponseWriter
-	out   *http.ResponseController
+	w   http.ResponseWriter
+	out *http.ResponseController
+	// conn is the connection of a stream that has left net/http, and header what it begins with; w and out are nil then.
+	conn   net.Conn
+	header http.Header
+
 	plain *plainStream // nil: all of it
 	// ends reports whether an event is the last one; nil: none is.
 	ends func(*regie.Event) bool
@@ -151,9 +157,40 @@ func (o *stream) watched(e regie.Event) error {
 	return err
 }
 
-// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
+// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends. Where the server knows how long it is there, the
+// stream leaves net/http, whose goroutine and buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
-	ctx, cancel := context.WithCancelCause(r.Context())
+	language := r.Header.Get("Accept-Language")
+	if s.Base == nil || !out.leave() {
+		s.told(r.Context(), language, out, tell)
+		return
+	}
+	s.Going.Add(1)
+	go func() {
+		defer s.Going.Done()
+		defer out.conn.Close()
+		s.told(s.Base, language, out, tell)
+	}()
+}
+
+// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is none of its own.
+func (o *stream) leave() bool {
+	conn, buffered, err := o.out.Hijack()
+	if err != nil || buffered.Reader.Buffered() > 0 { // what has said more is no client of ours; it is cut off
+		if err == nil {
+			_ = conn.Close()
+			o.conn = conn
+		}
+		return err == nil
+	}
+	o.conn, o.header = conn, o.w.Header()
+	o.w, o.out = nil, nil
+	return true
+}
+
+// told has tell write to a stream.
+func (s *server) told(base context.Context, language string, out *stream, tell func(context.Context) error) {
+	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
@@ -166,7 +203,7 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	if err == nil || errors.Is(err, errStreamEnd) || ctx.Err() != nil || regie.CodeOf(err) == regie.CodeEngineGone {
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
-	_ = out.problem(s.problem(r, err)) // the client has gone if this fails
+	_ = out.problem(s.problem(language, err)) // the client has gone if this fails
 }
 
 // begin tells the client that the stream is there, before there is anything to tell.
@@ -174,11 +211,24 @@ func (o *stream) begin() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun = true
-	header := o.w.Header()
+	header := o.header
+	if o.conn == nil {
+		header = o.w.Header()
+	}
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // a proxy in front is not to gather it
-	return o.write([]byte(": a stream of Regie\n\n"))
+	var head bytes.Buffer
+	if o.conn != nil { // its end is that of the connection
+		header.Set("Connection", "close")
+		header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+		head.WriteString("HTTP/1.1 200 OK\r\n")
+		_ = header.Write(&head) // a buffer takes everything
+		head.WriteString("\r\n")
+		o.header = nil
+	}
+	head.WriteString(": a stream of Regie\n\n")
+	return o.write(head.Bytes())
 }
 
 // keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no goroutine.
@@ -207,14 +257,25 @@ func (o *stream) close() {
 
 // write sends bytes at once. The lock is held.
 func (o *stream) write(data []byte) error {
-	_ = o.out.SetWriteDeadline(time.Now().Add(patienceWithReaders)) // what has no deadlines does without
-	if _, err := o.w.Write(data); err != nil {
-		return err
+	until := time.Now().Add(patienceWithReaders)
+	if o.conn != nil {
+		_ = o.conn.SetWriteDeadline(until) // what fails here fails at once below
+		if _, err := o.conn.Write(data); err != nil {
+			return err
+		}
+	} else {
+		_ = o.out.SetWriteDeadline(until) // what has no deadlines does without
+		if _, err := o.w.Write(data); err != nil {
+			return err
+		}
+		if err := o.out.Flush(); err != nil {
+			return err
+		}
 	}
 	if o.beat != nil {
 		o.beat.Reset(beat)
 	}
-	return o.out.Flush()
+	return nil
 }
 
 // item writes one item of a stream.

@@ -67,16 +67,14 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
 	conn.SetReadLimit(maxWord)
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // with its end the library would cut the connection, without a word
 	k := &socket{server: s, conn: conn, r: r, follows: map[string]*subscription{}}
 	err = k.listen(ctx)
 	cancel()
 	k.group.Wait()
-	status, reason := websocket.StatusNormalClosure, ""
-	if regie.CodeOf(context.Cause(r.Context())) == regie.CodeEngineGone || regie.CodeOf(err) == regie.CodeEngineGone {
-		status, reason = websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id"
+	if websocket.CloseStatus(err) == -1 { // it was not the client who closed it
+		_ = conn.CloseNow()
 	}
-	_ = conn.Close(status, reason) // the client has gone if this fails
 }
 
 // listen obeys a client's words until it leaves or says what is none.
@@ -87,6 +85,9 @@ func (k *socket) listen(ctx context.Context) error {
 		for {
 			select {
 			case <-ctx.Done():
+				return
+			case <-k.r.Context().Done():
+				k.restart()
 				return
 			case <-beats.C:
 				alive, cancel := context.WithTimeout(ctx, patienceWithReaders)
@@ -114,7 +115,7 @@ func (k *socket) listen(ctx context.Context) error {
 			err = k.obey(ctx, said)
 		}
 		if err != nil {
-			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r, err)})
+			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)})
 		}
 		if err != nil {
 			return err
@@ -186,12 +187,17 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		switch {
 		case following.Err() != nil:
 		case regie.CodeOf(err) == regie.CodeEngineGone:
-			_ = k.conn.Close(websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id") // and what it reads ends
+			k.restart()
 		case err != nil:
-			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r, err)}) // the client has gone if this fails
+			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)}) // the client has gone if this fails
 		}
 	})
 	return nil
+}
+
+// restart closes the connection because the engine ends; what is read of it ends with that.
+func (k *socket) restart() {
+	_ = k.conn.Close(websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id") // the client has gone if this fails
 }
 
 // follow tells what is followed, in the frames of a stream.

@@ -112,7 +112,7 @@ func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.File
 		}
 	}
 	if !held {
-		unlock, err := lock(ctx, path)
+		unlock, err := lock(ctx, path, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedde
 	if x.config.Embedder == nil {
 		return out, nil
 	}
-	unlock, err := lock(ctx, x.config.Path+".embed")
+	unlock, err := lock(ctx, x.config.Path+".embed", waiting(progress))
 	if err != nil {
 		return out, explain(err, x.config.Path)
 	}
@@ -316,7 +316,7 @@ func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s 
 // write makes one short transaction under the writers' lock. What it is given has been paid for, so nothing but a failure keeps it from being stored.
 func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	kept := context.WithoutCancel(ctx)
-	unlock, err := lock(kept, e.index.config.Path)
+	unlock, err := lock(kept, e.index.config.Path, nil)
 	if err != nil {
 		return explain(err, e.index.config.Path)
 	}
@@ -333,27 +333,44 @@ func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *
 	})
 }
 
-// orphans is how many vectors without a chunk are kept for texts that come back, beside as many as there are with one.
-const orphans = 1000
+// orphans is how many vectors without a chunk are kept for texts that come back, beside as many as there are with one. maxSpaces is of how many
+// embedders vectors are kept, those that were used last: a person who goes to and fro between two pays for each once.
+const (
+	orphans   = 1000
+	maxSpaces = 3
+)
 
-// tidy removes what is no longer of use once all chunks have a vector: those of other embedders, and of texts that went too long ago.
+// usedName is the row of meta that says when a space was used last, in seconds since 1970.
+const usedName = "'used ' || s.id"
+
+// tidy removes what is no longer of use once all chunks have a vector: those of embedders that were not used for long, and of texts that went too long ago.
 func (e *embedding) tidy(ctx context.Context, s space) error {
 	if s.id == 0 {
 		return nil
 	}
-	var others, all, used int64
+	var newest, others, all, used int64
 	if err := e.index.using(ctx, false, func(db *database) error {
-		return db.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM spaces WHERE id <> ?1), (SELECT count(*) FROM embeddings WHERE space = ?1), (SELECT count(DISTINCT hash) FROM chunks)`, s.id).
-			Scan(&others, &all, &used)
-	}); err != nil || others == 0 && all <= 2*used+orphans {
+		return db.read.QueryRowContext(ctx, `SELECT coalesce((SELECT s.id FROM spaces s JOIN meta m ON m.name = `+usedName+` ORDER BY m.value DESC, s.id DESC LIMIT 1), 0),
+			(SELECT count(*) FROM spaces WHERE id <> ?1), (SELECT count(*) FROM embeddings), (SELECT count(DISTINCT hash) FROM chunks)`, s.id).Scan(&newest, &others, &all, &used)
+	}); err != nil || (others == 0 || newest == s.id) && others < maxSpaces && all <= (others+1)*2*used+orphans {
 		return err
 	}
 	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, statement := range []string{
-			"DELETE FROM embeddings WHERE space <> ?", "DELETE FROM spaces WHERE id <> ?",
-			"DELETE FROM embeddings WHERE space = ? AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.hash = embeddings.hash)",
+			`INSERT INTO meta (name, value) SELECT ` + usedName + `, max(unixepoch(), 1 + coalesce((SELECT max(value) FROM meta WHERE name LIKE 'used %'), 0)) FROM spaces s WHERE s.id = ?1
+				ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+			`DELETE FROM embeddings WHERE space IN (SELECT s.id FROM spaces s LEFT JOIN meta m ON m.name = ` + usedName + ` WHERE s.id <> ?1
+				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
+			`DELETE FROM spaces WHERE id <> ?1 AND id IN (SELECT s.id FROM spaces s LEFT JOIN meta m ON m.name = ` + usedName + ` WHERE s.id <> ?1
+				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
+			"DELETE FROM meta WHERE name LIKE 'used %' AND NOT EXISTS (SELECT 1 FROM spaces s WHERE " + usedName + " = meta.name)",
 		} {
-			if _, err := tx.ExecContext(ctx, statement, s.id); err != nil {
+			if _, err := tx.ExecContext(ctx, statement, s.id, maxSpaces-1); err != nil {
+				return err
+			}
+		}
+		if all > (others+1)*2*used+orphans {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM embeddings WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.hash = embeddings.hash)"); err != nil {
 				return err
 			}
 		}

@@ -198,7 +198,7 @@ func TestEmbedderAway(t *testing.T) {
 	}
 }
 
-// TestAnotherEmbedder: until its vectors are there the search is lexical; then those of the old one go.
+// TestAnotherEmbedder: until its vectors are there the search is lexical. Those of the old one stay, for whoever goes back to it, but not those of all.
 func TestAnotherEmbedder(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, _, file := place(t, animals)
@@ -228,8 +228,44 @@ func TestAnotherEmbedder(t *testing.T) {
 		t.Errorf("after: %+v", a)
 	}
 	var spaces, rows int
-	if err := x.db.read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 1 || rows != 3 {
+	if err := x.db.read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM spaces), (SELECT count(*) FROM embeddings)").Scan(&spaces, &rows); err != nil || spaces != 2 || rows != 6 {
 		t.Errorf("%d spaces with %d vectors, %v", spaces, rows, err)
+	}
+	first := openWith(t, root, file, s.URL, Money{Known: true})
+	put(t, root.Dir(), "new.md", "# New\n\nSomething else.\n")
+	refresh(t, first)
+	if got := embed(t, first); got.Made != 1 || got.Missing != 0 {
+		t.Errorf("back at the first one: %+v", got)
+	}
+	if a := find(t, first, Query{Text: "cat"}); a.Mode != Hybrid {
+		t.Errorf("%+v", a)
+	}
+	for i, f := range formats { // the others take the place of who was not used for longest, which is the second
+		if f.Name != "gemini" && f.Name != format().Name {
+			o := providertest.NewEmbedServer(t, &formats[i])
+			e, err := formats[i].Open(o.URL, 5*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := Open(t.Context(), root, Config{Path: file, Embedder: e, Money: Money{Known: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			embed(t, y)
+			embed(t, first)
+			_ = y.Close()
+		}
+	}
+	names := ""
+	if err := first.db.read.QueryRowContext(t.Context(), "SELECT count(*), (SELECT count(*) FROM embeddings), (SELECT group_concat(name) FROM spaces) FROM spaces").Scan(&spaces, &rows, &names); err != nil ||
+		spaces > maxSpaces || rows > 4*maxSpaces || !strings.Contains(names, first.config.Embedder.Space()) {
+		t.Errorf("%d spaces (%s) with %d vectors, %v", spaces, names, rows, err)
+	}
+	if len(formats) > maxSpaces && strings.Contains(names, e.Space()) {
+		t.Errorf("the one that was not used for longest is still there: %s", names)
+	}
+	if got := embed(t, first); got.Made != 0 {
+		t.Errorf("embedded again: %+v", got)
 	}
 }
 
@@ -352,44 +388,6 @@ func TestEmbedTogether(t *testing.T) {
 	}
 	if a := find(t, x, Query{Text: "word2 thing"}); a.Mode != Hybrid {
 		t.Errorf("after the file was removed: %+v", a)
-	}
-}
-
-// TestMoney: under a budget nothing of unknown price is asked, and no more than the day holds.
-func TestMoney(t *testing.T) {
-	s := providertest.NewEmbedServer(t, format())
-	root, _, file := place(t, thick(100))
-	x := openWith(t, root, file, s.URL, Money{Capped: true})
-	e := embed(t, x)
-	if e.Code != regie.CodePriceUnknown || e.Missing != 100 || len(s.Requests()) != 0 || e.Priced {
-		t.Errorf("embedded %+v after %d requests", e, len(s.Requests()))
-	}
-	if a := find(t, x, Query{Text: "word1"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "nobody knows what the embedding model nomic-embed-text costs") || len(s.Requests()) != 0 {
-		t.Errorf("%+v", a)
-	}
-	money := Money{Known: true, Capped: true, Price: price.Price{Rates: price.Rates{Input: 1_000_000}}, PerDay: 19_300} // a token costs a millionth; one batch may have so many, and has few
-	x = openWith(t, root, file, s.URL, money)
-	e = embed(t, x)
-	if e.Code != regie.CodeOverBudget || e.Made == 0 || e.Missing == 0 || e.Cost != e.Tokens || e.Tokens != 7*e.Made {
-		t.Errorf("embedded %+v", e)
-	}
-	var spent int64
-	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
-		t.Errorf("%d are counted, want %d, %v", spent, e.Cost, err)
-	}
-	if a := find(t, x, Query{Text: "word1 thing"}); a.Mode != Hybrid || a.Reason.IsZero() {
-		t.Errorf("%+v", a)
-	}
-	// What was refused has cost nothing.
-	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
-		format().Refuse(w, providertest.Scene{Status: http.StatusUnauthorized, Message: "no"})
-		return true
-	}
-	money.PerDay *= 100
-	x = openWith(t, root, file, s.URL, money)
-	embed(t, x)
-	if err := x.db.read.QueryRowContext(t.Context(), "SELECT microusd FROM embedding_costs").Scan(&spent); err != nil || spent != e.Cost {
-		t.Errorf("%d are counted after a refusal, want %d, %v", spent, e.Cost, err)
 	}
 }
 

@@ -114,6 +114,7 @@ const (
 	SkipSecret     Skip = "secret"     // it may hold a secret
 	SkipIgnored    Skip = "ignored"    // an ignore file names it, or the directory that it is: what is below is not counted
 	SkipUnreadable Skip = "unreadable" // it could not be opened
+	SkipSystem     Skip = "system"     // the kernel makes up what lies in the directory, as in /proc: what is below is not counted
 	SkipBeyond     Skip = "beyond"     // the workspace has more files, or deeper directories, than are looked at: how many is not known
 )
 
@@ -122,6 +123,8 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // how many files there are is not known yet
+	// Waits says that nothing is done yet, because another update is waited for, of this or of another process. All else is zero then.
+	Waits bool
 	// Embedding says that Done and Total are texts that have to be embedded, not files.
 	Embedding bool
 }

@@ -25,6 +25,7 @@ type sent struct {
 	usage     regie.Usage
 	estimated bool
 	reserved  int64 // of the day's budget
+	lost      int64 // tokens, at most, of requests whose answer was no use: nobody knows whether they are paid for
 	tried     bool  // the embedder works, so what fails is the text
 }
 
@@ -56,16 +57,12 @@ func isEmbedders(err error) bool {
 // send embeds a batch. One of which some texts make the model fail is sent in halves, down to those texts: they have no vector, and the others do.
 func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 	out := &sent{vectors: make([][]float32, len(texts))}
-	var err error
-	if out.reserved, err = e.reserve(ctx, texts); err != nil {
-		return nil, err
-	}
 	plain := make([]string, len(texts))
 	for i := range texts {
 		plain[i] = texts[i].text
 	}
 	if err := e.parts(ctx, plain, 0, attempts, out); err != nil {
-		return nil, errors.Join(err, e.giveBack(ctx, out, err))
+		return nil, errors.Join(err, e.settle(ctx, out))
 	}
 	return out, nil
 }
@@ -75,7 +72,7 @@ const harmless = "The quick brown fox jumps over the lazy dog."
 
 // parts embeds texts that begin at a place.
 func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, out *sent) error {
-	made, err := e.ask(ctx, texts, tries)
+	made, err := e.ask(ctx, texts, tries, out)
 	switch {
 	case err == nil:
 		copy(out.vectors[at:], made.Vectors)
@@ -87,7 +84,7 @@ func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, ou
 		return err
 	case len(texts) == 1:
 		if !out.tried {
-			if _, err := e.ask(ctx, []string{harmless}, 1); err != nil {
+			if _, err := e.ask(ctx, []string{harmless}, 1, out); err != nil {
 				return err
 			}
 			out.tried = true
@@ -116,11 +113,19 @@ func forTheText(err error) bool {
 	}
 }
 
-// ask asks the embedder, so often.
-func (e *embedding) ask(ctx context.Context, texts []string, tries int) (*provider.Embedding, error) {
+// ask asks the embedder, so often. What may have been paid for in vain is counted as lost, and reserved once more before the next request.
+func (e *embedding) ask(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding, error) {
 	wait := firstRest
 	for try := 1; ; try++ {
+		if err := e.again(ctx, out, tokens(texts)); err != nil {
+			return nil, err
+		}
 		made, err := e.embedder.Embed(ctx, provider.ForDocument, texts)
+		if err != nil {
+			out.lost += charged(err, texts)
+		} else if texts[0] == harmless { // it is nobody's text, and not counted with them
+			out.lost += made.Usage.Input
+		}
 		var failed *provider.Error
 		if err == nil || !errors.As(err, &failed) || !failed.Retryable || failed.Offline || try >= tries || failed.RetryAfter > mostRest {
 			return made, err
@@ -129,6 +134,30 @@ func (e *embedding) ask(ctx context.Context, texts []string, tries int) (*provid
 			return nil, err
 		}
 		wait *= 2
+	}
+}
+
+// tokens is what texts have at most: no text has more tokens than bytes (decision 29).
+func tokens(texts []string) (n int64) {
+	for _, text := range texts {
+		n += int64(len(text)) + besides
+	}
+	return n
+}
+
+// charged is how many tokens a request that failed costs at most. One that was not sent costs nothing, nor does one that was refused; of one whose
+// answer was lost or could not be used nobody knows.
+func charged(err error, texts []string) int64 {
+	var failed *provider.Error
+	switch {
+	case !errors.As(err, &failed):
+		return tokens(texts)
+	case failed.Usage.Input > 0:
+		return failed.Usage.Input
+	case failed.Offline || failed.Status >= http.StatusBadRequest:
+		return 0
+	default:
+		return tokens(texts)
 	}
 }
 
@@ -154,9 +183,16 @@ func (e *embedding) count(made *sent) int64 {
 		}
 	}
 	e.out.Cut += made.cut
-	e.out.Tokens += made.usage.Input
-	e.out.Estimated = e.out.Estimated || made.estimated
-	cost, known := e.index.config.Money.Price.Cost(made.usage)
+	return e.cost(made)
+}
+
+// cost counts what a batch took, what was lost of it too, and returns what that costs.
+func (e *embedding) cost(made *sent) int64 {
+	used := made.usage
+	used.Input += made.lost
+	e.out.Tokens += used.Input
+	e.out.Estimated = e.out.Estimated || made.estimated || made.lost > 0
+	cost, known := e.index.config.Money.Price.Cost(used)
 	if !known || !e.index.config.Money.Known {
 		e.out.Priced = false
 		return 0
@@ -168,43 +204,42 @@ func (e *embedding) count(made *sent) int64 {
 // besides is what a model is told beside each text, in tokens and more than enough.
 const besides = 64
 
-// reserve takes from the day's budget what a batch costs at most: no text has more tokens than bytes (decision 29).
-func (e *embedding) reserve(ctx context.Context, texts []pending) (int64, error) {
+// again takes from the day's budget what the next request costs at most, unless what is reserved holds it beside what was used and lost.
+func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	money := &e.index.config.Money
 	if money.PerDay == 0 || money.Price.Free() {
-		return 0, nil
+		return nil
 	}
-	tokens := int64(0)
-	for i := range texts {
-		tokens += int64(len(texts[i].text)) + besides
-	}
-	most, _, known := money.Price.Most(tokens, 0)
+	most, _, known := money.Price.Most(out.usage.Input+out.lost+next, 0)
 	if !known {
-		return 0, &halted{regie.CodePriceUnknown, regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set", e.embedder.Model())}
+		return &halted{regie.CodePriceUnknown, regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set", e.embedder.Model())}
+	}
+	more := most - out.reserved
+	if more <= 0 {
+		return nil
 	}
 	err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var spent int64
 		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?", today()).Scan(&spent); err != nil {
 			return err
 		}
-		if spent+most > money.PerDay {
+		if spent+more > money.PerDay {
 			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed (%s of %s US dollars are used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
 		}
-		return spend(ctx, tx, most)
+		return spend(ctx, tx, more)
 	})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		out.reserved = most
 	}
-	return most, nil
+	return err
 }
 
-// giveBack returns to the day's budget what a batch that failed has certainly not cost; of one whose answer was lost nobody knows.
-func (e *embedding) giveBack(ctx context.Context, out *sent, err error) error {
-	var failed *provider.Error
-	if out.reserved == 0 || !errors.As(err, &failed) || !failed.Offline && failed.Status == 0 {
+// settle books what a batch that failed may have cost, and returns the rest of what was reserved for it.
+func (e *embedding) settle(ctx context.Context, out *sent) error {
+	cost := e.cost(out)
+	if cost == out.reserved {
 		return nil
 	}
-	cost, _ := e.index.config.Money.Price.Cost(regie.Usage{Input: out.usage.Input + failed.Usage.Input})
 	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return spend(ctx, tx, cost-out.reserved) })
 }
 

@@ -72,19 +72,49 @@ type prepared struct {
 	body               string
 }
 
-// Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved are read, of those the ones with another
-// content are cut into chunks, and those that have gone are taken out. Several updates of one index, in whatever processes, come one after the
-// other. progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the context ended
-// stays. It returns the context's error and the codes of Open.
-func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
+// waiting tells that somebody else is waited for.
+func waiting(progress func(Progress)) func() {
+	if progress == nil {
+		return nil
+	}
+	return func() { progress(Progress{Waits: true}) }
+}
+
+// turn waits for the updates of this process that are under way.
+func (x *Index) turn(ctx context.Context, progress func(Progress)) error {
 	select {
 	case x.updates <- struct{}{}:
-	case <-ctx.Done():
-		return Summary{}, context.Cause(ctx)
+		return nil
+	default:
+	}
+	silence := time.NewTimer(lockSilence)
+	defer silence.Stop()
+	for {
+		select {
+		case x.updates <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-silence.C:
+			if told := waiting(progress); told != nil {
+				told()
+			}
+		}
+	}
+}
+
+// Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved are read, of those the ones with another
+// content are cut into chunks, and those that have gone are taken out. Several updates of one index, in whatever processes, come one after the
+// other. progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end, and
+// once where another one is waited for. What was done before the context ended
+// stays. It returns the context's error and the codes of Open.
+func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
+	if err := x.turn(ctx, progress); err != nil {
+		return Summary{}, err
 	}
 	defer func() { <-x.updates }()
 	started := time.Now()
-	unlock, err := lock(ctx, x.config.Path)
+	unlock, err := lock(ctx, x.config.Path, waiting(progress))
 	if err != nil {
 		return Summary{}, explain(err, x.config.Path)
 	}
@@ -108,7 +138,7 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 
 // Rebuild is Update after everything that the index knows was thrown away.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
-	unlock, err := lock(ctx, x.config.Path)
+	unlock, err := lock(ctx, x.config.Path, waiting(progress))
 	if err == nil {
 		err = removeFile(x.config.Path)
 		unlock()
@@ -339,7 +369,9 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for why, n := range map[Skip]int64{SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names} {
+	for why, n := range map[Skip]int64{
+		SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipSystem: u.walked.System, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names,
+	} {
 		out.Skipped[why] += n
 	}
 	if u.walked.TooMany {

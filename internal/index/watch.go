@@ -20,6 +20,12 @@ import (
 // what it says; else the workspace is looked through. A variable for the tests.
 var markPatience = 200 * time.Millisecond
 
+// watchAgain is how long a watch that failed is left alone before it is tried again, and twice as long each time up to watchSeldom: the system may have
+// given others what it lacked, for a while. A variable for the tests.
+var watchAgain = 30 * time.Second
+
+const watchSeldom = 15 * time.Minute
+
 // watch tells whether anything has happened in the workspace's directories since the last update. What it was is not asked: an update that finds
 // nothing new takes some microseconds a file.
 type watch struct {
@@ -29,7 +35,11 @@ type watch struct {
 	ended   chan struct{}
 	changes atomic.Int64 // events so far; from 1, so that an update is due at first
 
+	remote bool // no other try will do
+
 	mu      sync.Mutex
+	rest    time.Duration   // how long after a failure the next try comes
+	again   time.Time       // when that is; zero where nothing failed
 	covered int64           // changes that an update has seen to
 	failed  regie.Sentence  // why not all is watched
 	visited map[string]bool // directories that the update under way has come to
@@ -45,7 +55,7 @@ func (x *Index) Watch(ctx context.Context) (bool, regie.Sentence) {
 	x.watching.Lock()
 	defer x.watching.Unlock()
 	if x.watch == nil {
-		x.watch = newWatch(x.root.Dir(), x.config.Path+".marks")
+		x.watch = newWatch(x.root.Dir(), x.config.Path+".marks", watchAgain)
 		context.AfterFunc(ctx, x.unwatch)
 	}
 	return x.watch.state()
@@ -68,9 +78,34 @@ func (x *Index) unwatch() {
 	w.close()
 }
 
+// rewatched is the watch, a new one where the one before failed and its time has come. The update that follows has it watch the directories.
+func (x *Index) rewatched() *watch {
+	x.watching.Lock()
+	defer x.watching.Unlock()
+	if x.watch.due() {
+		old := x.watch
+		old.close()
+		old.mu.Lock()
+		rest := min(2*old.rest, watchSeldom)
+		old.mu.Unlock()
+		x.watch = newWatch(x.root.Dir(), x.config.Path+".marks", rest)
+	}
+	return x.watch
+}
+
+// due reports whether a watch that failed is to be tried again.
+func (w *watch) due() bool {
+	if w == nil || w.remote {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.again.IsZero() && !time.Now().Before(w.again)
+}
+
 // Refresh is Update where anything can have changed since the last one: where a watch says that nothing has, it does nothing, and fresh is true.
 func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary, fresh bool, err error) {
-	if x.watched().quiet(ctx) && x.inPlace() {
+	if x.rewatched().quiet(ctx) && x.inPlace() {
 		return s, true, nil
 	}
 	s, err = x.Update(ctx, progress)
@@ -85,8 +120,8 @@ func (x *Index) inPlace() bool {
 }
 
 // newWatch starts a goroutine, which close ends. Where the system cannot watch it has only the reason.
-func newWatch(root, marks string) *watch {
-	w := &watch{root: root, marks: marks, ended: make(chan struct{})}
+func newWatch(root, marks string, rest time.Duration) *watch {
+	w := &watch{root: root, marks: marks, ended: make(chan struct{}), rest: rest}
 	w.changes.Store(1)
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -95,7 +130,7 @@ func newWatch(root, marks string) *watch {
 		return w
 	}
 	w.watcher = watcher
-	if remote(root) {
+	if w.remote = remote(root); w.remote {
 		w.failed = regie.Say("the workspace lies on a file system that does not tell what other machines change")
 	}
 	if err := errors.Join(os.MkdirAll(marks, 0o700), watcher.Add(marks)); err != nil {
@@ -146,6 +181,7 @@ func (w *watch) fail(err error) {
 	if !w.failed.IsZero() {
 		return
 	}
+	w.again = time.Now().Add(w.rest)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		w.failed = regie.Say("the system watches no more directories for this user: raise fs.inotify.max_user_watches")
@@ -220,6 +256,9 @@ func (w *watch) covers(changes int64) {
 	w.mu.Lock()
 	w.covered = changes
 	visited, failed := w.visited, !w.failed.IsZero()
+	if !failed { // it has all
+		w.rest = watchAgain
+	}
 	w.mu.Unlock()
 	w.drop(func(dir string) bool {
 		_, err := os.Lstat(dir)

@@ -128,3 +128,80 @@ func TestWatchLimits(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 }
+
+// TestWatchAgain: a watch that failed is tried again, first after a while and then more seldom.
+func TestWatchAgain(t *testing.T) {
+	patient(t)
+	root, dir, file := place(t, map[string]string{"a.txt": "apple\n"})
+	x := open(t, root, file)
+	x.Watch(context.Background())
+	fresh(t, x)
+	failing := func() {
+		x.watched().watcher.Errors <- syscall.ENOSPC
+		fresh(t, x)
+	}
+	failing()
+	if all, why := x.Watching(); all || why.IsZero() || x.watched().due() {
+		t.Fatalf("it has not failed, or is to be tried at once: %v %s", all, why)
+	}
+	w := x.watched()
+	w.mu.Lock()
+	if left := time.Until(w.again); left <= 0 || left > watchAgain {
+		t.Errorf("it is tried again in %s", left)
+	}
+	w.again = time.Now()
+	w.mu.Unlock()
+	if fresh(t, x) {
+		t.Error("fresh, although nothing was watched")
+	}
+	if all, why := x.Watching(); !all || x.watched() == w {
+		t.Errorf("it was not tried again: %s", why)
+	}
+	if !fresh(t, x) {
+		t.Error("not fresh, although all is watched")
+	}
+	put(t, dir, "b.txt", "banana\n")
+	if fresh(t, x) {
+		t.Error("a change is not noticed")
+	}
+	// Where it fails again before it has come to all of the workspace, the next try is later.
+	w = newWatch(dir, file+".marks", 4*watchAgain)
+	defer w.close()
+	w.fail(syscall.ENOSPC)
+	if left := time.Until(w.again); left < 3*watchAgain || w.due() {
+		t.Errorf("it is tried again in %s", left)
+	}
+}
+
+// TestWaits: who waits for another one is told.
+func TestWaits(t *testing.T) {
+	defer func(d time.Duration) { lockSilence = d }(lockSilence)
+	lockSilence = 0
+	root, _, file := place(t, map[string]string{"a.txt": "apple\n"})
+	x, y := open(t, root, file), open(t, root, file)
+	unlock, err := lock(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := 0
+	progress := func(p Progress) {
+		if p.Waits {
+			waits++
+			unlock()
+		}
+	}
+	if s, err := x.Update(t.Context(), progress); err != nil || s.Files != 1 || waits != 1 {
+		t.Errorf("%+v, %v, told %d times", s, err, waits)
+	}
+	if unlock, err = lock(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := y.Rebuild(t.Context(), progress); err != nil || s.Files != 1 || waits != 2 {
+		t.Errorf("%+v, %v, told %d times", s, err, waits)
+	}
+	x.updates <- struct{}{} // one of this process
+	unlock = func() { <-x.updates }
+	if _, err := x.Update(t.Context(), progress); err != nil || waits != 3 {
+		t.Errorf("%v, told %d times", err, waits)
+	}
+}

@@ -142,44 +142,6 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// TestNested does the same to repositories below the workspace's own. With Landlock alone they are not guarded, as the design says.
-func TestNested(t *testing.T) {
-	b := newBox(t, Bubblewrap)
-	for name, text := range map[string]string{
-		"lib/.git/config": "kept\n", "lib/.git/hooks/sample": "", "lib/.git/HEAD": "ref\n", "deep/er/.git": "gitdir: ../../lib/.git\n", "other/.regie/regie.yaml": "{}\n",
-	} {
-		at := filepath.Join(b.root, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink("../lib/.git", filepath.Join(b.root, "other", ".git")); err != nil {
-		t.Fatal(err)
-	}
-	for _, script := range []string{
-		"echo x > lib/.git/hooks/pre-commit", "echo x >> lib/.git/config", "mv lib/.git g", "echo x > deep/er/.git", "rm deep/er/.git", "echo x >> other/.regie/regie.yaml",
-		"mkdir other/.regie/skills", "echo '*' >> .git/info/exclude",
-	} {
-		if r := b.sh(script); r.Exit == 0 {
-			t.Errorf("%s succeeded", script)
-		}
-	}
-	if r := b.sh("echo x > lib/file && echo y > lib/.git/index && echo z > deep/er/file"); r.Exit != 0 {
-		t.Errorf("work beside them failed: %s", r.text())
-	}
-	if r := b.sh("mv lib lib2"); r.Exit != 0 || len(r.Removed) > 0 {
-		t.Errorf("a repository that moved as a whole: %v", r.Removed)
-	}
-	r := b.sh("mkdir -p new/.git a/b/.regie; printf '[core]\\nfsmonitor=id\\n' > new/.git/config")
-	slices.SortFunc(r.Removed, func(a, b Moved) int { return strings.Compare(a.From, b.From) })
-	if !slices.Equal(r.Removed, []Moved{{"a/b/.regie", "a/b/regie.made-by-command-1"}, {"new/.git", "new/git.made-by-command-1"}}) {
-		t.Errorf("moved: %v", r.Removed)
-	}
-}
-
 // TestTraps has commands make what the next program in the workspace would believe.
 func TestTraps(t *testing.T) {
 	b := newBox(t, Bubblewrap)

@@ -40,7 +40,7 @@ func (s *Sandbox) findBwrap() string {
 }
 
 // bwrapArgs are bubblewrap's arguments, up to the program that it runs. Later ones lie upon earlier ones.
-func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string) []string {
+func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string, n *nests) []string {
 	home := s.insideHome()
 	args := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
@@ -71,7 +71,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 		}
 	}
 	args = append(args, "--bind", c.Root, c.Root)
-	args = append(append(args, guardArgs(c.Root)...), guardNested(c.Root)...)
+	args = append(append(args, guardArgs(c.Root)...), n.guardArgs()...)
 	for _, path := range s.masked(who) {
 		visible := within(path, c.Root) || slices.ContainsFunc(readable, func(dir string) bool { return within(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {

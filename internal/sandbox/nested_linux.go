@@ -1,59 +1,204 @@
 package sandbox
 
 import (
+	"cmp"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 )
 
-// maxDirectories bounds how many directories of a workspace are looked through for repositories below its own.
-const maxDirectories = 20_000
+// Bounds of looking for repositories in a workspace: what lies beyond them is not written by commands.
+const (
+	maxEntries = 1_000_000
+	maxDeep    = 100
+	maxClosed  = 200 // places that stay closed for it, before whole directories of the top do
+)
 
-// nested are the repositories, and the settings of Regie, below the top of a workspace: the paths of .git and .regie in it. git looks into those that
-// lie in a repository by itself, and a person who works in one of them runs what it says.
-func nested(root string) (out []string) {
-	seen := 0
-	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // what cannot be read a command cannot reach either
+// nests are the places below the top of a workspace that make git, or Regie, run or believe something. git looks into repositories that lie in another
+// one by itself, and a person who works in one of them runs what it says. Paths are relative to the workspace.
+type nests struct {
+	marks  []string // what is called .git or .regie
+	aims   []string // directories of the workspace that a .git leads to, under whatever name
+	closed []string // what was not looked through to its end: nothing may be written there
+
+	root    string
+	entries int
+	most    int
+}
+
+// mostEntries is maxEntries; the tests have less.
+var mostEntries = maxEntries
+
+// nested looks for them.
+func nested(root string) *nests {
+	n := &nests{root: root, most: mostEntries}
+	n.follow(filepath.Join(root, ".git"))
+	n.look(".", 0)
+	if len(n.closed) > maxClosed {
+		for i, name := range n.closed {
+			n.closed[i], _, _ = strings.Cut(name, "/")
 		}
-		if entry.IsDir() {
-			if seen++; seen > maxDirectories {
-				return filepath.SkipAll
+	}
+	slices.Sort(n.closed)
+	n.closed = slices.Compact(n.closed)
+	inClosed := func(name string) bool {
+		return slices.ContainsFunc(n.closed, func(dir string) bool { return dir == "." || within(name, dir) })
+	}
+	n.marks, n.aims = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.aims, inClosed)
+	return n
+}
+
+// look looks through a directory.
+func (n *nests) look(dir string, depth int) {
+	if n.entries > n.most || depth > maxDeep {
+		n.closed = append(n.closed, dir)
+		return
+	}
+	full := filepath.Join(n.root, dir)
+	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		if info, err := os.Lstat(full); err == nil && info.IsDir() && owned(info) { // a command could open it to itself; what is others' it cannot
+			n.closed = append(n.closed, dir)
+		}
+		return
+	}
+	var below []string
+	for {
+		entries, err := f.ReadDir(1024)
+		for _, entry := range entries {
+			switch name := entry.Name(); {
+			case name != ".git" && name != ".regie":
+				if entry.IsDir() {
+					below = append(below, name)
+				}
+			case dir != ".":
+				n.marks = append(n.marks, filepath.Join(dir, name))
+				n.follow(filepath.Join(full, name))
 			}
 		}
-		if name := entry.Name(); name != ".git" && name != ".regie" {
+		n.entries += len(entries)
+		if err != nil && err != io.EOF || n.entries > n.most && err == nil {
+			n.closed = append(n.closed, dir)
+			_ = f.Close() // it was only read
+			return
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = f.Close() // it was only read
+	slices.Sort(below)
+	for _, name := range below {
+		n.look(filepath.Join(dir, name), depth+1)
+	}
+}
+
+func owned(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// follow notes the directories of the workspace that a .git leads to: a link does, and a file that names a directory.
+func (n *nests) follow(git string) {
+	for _, dir := range repository(git) {
+		relative, err := filepath.Rel(n.root, dir)
+		if err == nil && filepath.IsLocal(relative) && relative != "." && dir != git && !slices.Contains(n.aims, relative) && !slices.Contains(strings.Split(relative, "/"), ".git") {
+			n.aims = append(n.aims, relative)
+		}
+	}
+}
+
+// repository are the directories that a .git stands for, without links: where git keeps what belongs to this work tree, and what it shares with others.
+func repository(git string) []string {
+	info, err := os.Lstat(git)
+	if err != nil {
+		return nil
+	}
+	dir := git
+	if info.Mode().IsRegular() {
+		name, ok := strings.CutPrefix(line(git), "gitdir: ")
+		if !ok {
 			return nil
 		}
-		if filepath.Dir(path) != root {
-			if relative, err := filepath.Rel(root, path); err == nil {
-				out = append(out, relative)
-			}
-		}
-		if entry.IsDir() {
-			return filepath.SkipDir
-		}
+		dir = absolute(name, filepath.Dir(git))
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil
-	})
+	}
+	out := []string{dir}
+	if shared := line(filepath.Join(dir, "commondir")); shared != "" {
+		if shared, err = filepath.EvalSymlinks(absolute(shared, dir)); err == nil {
+			out = append(out, shared)
+		}
+	}
 	return out
 }
 
-// described are those paths with what the system says of them.
-func described(root string, names []string) []fs.FileInfo {
+func absolute(name, from string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(from, name)
+}
+
+// line is the first line of a small file; empty where there is none.
+func line(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 8<<10))
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSpace(first)
+}
+
+// linked are the directories outside a workspace that git needs in it, where it is a linked work tree: what git has of it in the main repository, and that
+// repository. It must name this workspace as its own, or a file in the workspace could have any directory shown to commands.
+func linked(root string) []string {
+	git := filepath.Join(root, ".git")
+	dirs := repository(git)
+	info, err := os.Lstat(git)
+	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() || filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
+		return nil
+	}
+	back, err := os.Stat(absolute(cmp.Or(line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
+	if err != nil || !os.SameFile(back, info) {
+		return nil
+	}
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dirs[1], name)); err != nil {
+			return nil
+		}
+	}
+	return dirs
+}
+
+// described are the marks with what the system says of them.
+func (n *nests) described() []fs.FileInfo {
 	var out []fs.FileInfo
-	for _, name := range names {
-		if info, err := os.Lstat(filepath.Join(root, name)); err == nil {
+	for _, name := range n.marks {
+		if info, err := os.Lstat(filepath.Join(n.root, name)); err == nil {
 			out = append(out, info)
 		}
 	}
 	return out
 }
 
-// appeared are those that were not there before a command. One whose directory was renamed was.
-func appeared(root string, before []fs.FileInfo) (out []string) {
-	for _, name := range nested(root) {
-		info, err := os.Lstat(filepath.Join(root, name))
+// appeared are those marks that were not there before a command. One whose directory was renamed was.
+func (n *nests) appeared(before []fs.FileInfo) (out []string) {
+	for _, name := range n.marks {
+		info, err := os.Lstat(filepath.Join(n.root, name))
 		if err == nil && !slices.ContainsFunc(before, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
 			out = append(out, name)
 		}
@@ -61,17 +206,30 @@ func appeared(root string, before []fs.FileInfo) (out []string) {
 	return out
 }
 
-// guardNested are guardArgs for what lies below the top. A link is left as it is: nothing can be put in its place.
-func guardNested(root string) (args []string) {
-	for _, name := range nested(root) {
-		path := filepath.Join(root, name)
+// guarded are all places that may not be written as others may.
+func (n *nests) guarded() (out []string) {
+	for _, name := range slices.Concat(n.marks, n.aims, n.closed) {
+		out = append(out, filepath.Join(n.root, name))
+	}
+	return out
+}
+
+// guardArgs are bubblewrap's arguments for what lies below the top. A link is left as it is: nothing can be put in its place, and what it leads to is
+// guarded by itself.
+func (n *nests) guardArgs() (args []string) {
+	for _, name := range n.closed {
+		path := filepath.Join(n.root, name)
+		args = append(args, "--ro-bind", path, path)
+	}
+	for _, name := range slices.Concat(n.marks, n.aims) {
+		path := filepath.Join(n.root, name)
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil || info.Mode()&fs.ModeSymlink != 0:
-		case filepath.Base(path) == ".git":
-			args = append(args, guardRepository(path)...)
-		default:
+		case filepath.Base(path) == ".regie":
 			args = append(args, "--ro-bind", path, path)
+		default:
+			args = append(args, guardRepository(path)...)
 		}
 	}
 	return args

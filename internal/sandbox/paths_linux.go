@@ -86,6 +86,9 @@ func (s *Sandbox) readable(root string, who identity, env []string) []string {
 	for _, path := range s.config.Read {
 		add(path)
 	}
+	for _, dir := range linked(root) {
+		add(dir)
+	}
 	if s.config.Network {
 		out = append(out, nameService...)
 	}
@@ -179,21 +182,24 @@ var processFiles = []string{
 	"/proc/sys/kernel/random",
 }
 
-// landlockRules are those of the tier Landlock. In the workspace everything may be written but .git and .regie; because a rule cannot take
-// away what another gives, nothing new can be made right at its top where it has one of them.
-func (s *Sandbox) landlockRules(root, temp string, who identity, env []string) []rule {
+// landlockRules are those of the tier Landlock. In the workspace everything may be written but .git and .regie of any directory, and what was not looked
+// through for them; because a rule cannot take away what another gives, nothing new can be made right in a directory that leads to one of them.
+func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
+	root := n.root
 	var out []rule
 	holes := s.masked(who)
 	for _, dir := range s.readable(root, who, env) {
 		out = append(out, around(dir, holes, accessRead)...)
 	}
-	var kept []string
+	kept := n.guarded()
 	for _, name := range []string{".git", ".regie"} {
 		path := filepath.Join(root, name)
 		if _, err := os.Lstat(path); err == nil { // what is not there is taken away once it was made: see disarm
 			kept = append(kept, path)
-			out = append(out, around(path, s.config.Hidden, accessRead)...)
 		}
+	}
+	for _, path := range kept {
+		out = append(out, around(path, s.config.Hidden, accessRead)...)
 	}
 	out = append(out, around(root, slices.Concat(kept, s.config.Hidden), accessWrite)...)
 	out = append(out, rule{temp, accessWrite})

@@ -39,27 +39,32 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
-	cmd, clean, err := s.prepare(&c, &j, who, env)
+	var absent []string
+	var before []fs.FileInfo
+	var n *nests
+	if c.Tier != None {
+		n = nested(c.Root)
+		absent, before = untrapped(c.Root), n.described()
+	}
+	cmd, clean, err := s.prepare(&c, &j, who, env, n)
 	if err != nil {
 		return Result{}, err
 	}
 	defer clean()
-	var absent []string
-	var before []fs.FileInfo
-	if c.Tier != None {
-		absent, before = untrapped(c.Root), described(c.Root, nested(c.Root))
-	}
 	r := &running{cmd: cmd, command: c}
 	result, err := r.run(ctx, j)
 	if c.Tier != None {
-		absent = append(absent, appeared(c.Root, before)...)
+		after := nested(c.Root)
+		absent = append(absent, after.appeared(before)...)
+		result.Closed = n.closed
+		result.Unseen = slices.DeleteFunc(after.closed, func(name string) bool { return slices.Contains(result.Closed, name) })
 	}
 	result.Removed = disarm(c.Root, absent)
 	return result, err
 }
 
 // prepare makes the helper that a tier needs, and completes the job.
-func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *exec.Cmd, clean func(), err error) {
+func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nests) (cmd *exec.Cmd, clean func(), err error) {
 	clean = func() {}
 	cmd = exec.Command("/proc/self/exe") //nolint:noctx // running ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
@@ -76,7 +81,7 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *
 		if err != nil || bwrap == "" {
 			return nil, nil, regie.Errorf(regie.CodeNoSandbox, "bubblewrap is not there any more: nothing was run")
 		}
-		cmd.Path, cmd.Args, cmd.Err = bwrap, append([]string{"bwrap"}, s.bwrapArgs(c, who, helper, env)...), nil
+		cmd.Path, cmd.Args, cmd.Err = bwrap, append([]string{"bwrap"}, s.bwrapArgs(c, who, helper, env, n)...), nil
 		if who.uid != 0 {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}
 		}
@@ -93,7 +98,7 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string) (cmd *
 		clean = func() { removeAll(temp) }
 		cmd.Args = []string{watchName}
 		j.Env = slices.Concat(env, []string{"HOME=" + temp, "TMPDIR=" + temp})
-		if j.Rules = s.landlockRules(c.Root, temp, who, env); c.probe != "" {
+		if j.Rules = s.landlockRules(n, temp, who, env); c.probe != "" {
 			j.Rules = append(j.Rules, rule{"/proc/self/exe", accessRead})
 		}
 	default:

@@ -64,6 +64,9 @@ type Result struct {
 	Duration time.Duration
 	// Removed are places of the workspace that a command may not make and had made: they were moved away, to the names that stand here.
 	Removed []Moved
+	// Closed are places of the workspace in which nothing could be written, because there is more below them than is looked through for repositories and
+	// settings of Regie, or because they cannot be read. Unseen are those of which that became so while the command ran: what runs programs there is not known.
+	Closed, Unseen []string
 }
 
 // Moved is a file or directory that was given another name.

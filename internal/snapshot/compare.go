@@ -21,8 +21,10 @@ type Changes struct {
 	// Files are what it made of files and links, by their paths; the content from before of each is in the store.
 	Files []regie.FileChange `json:"files,omitempty"`
 	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of it.
-	Uncovered int      `json:"uncovered,omitempty"`
-	Names     []string `json:"uncovered_names,omitempty"`
+	Uncovered int `json:"uncovered,omitempty"`
+	// Beyond counts those of them that could be put back were they not beyond what one command may leave: Bounds.Blobs and Bounds.Named.
+	Beyond int      `json:"beyond,omitempty"`
+	Names  []string `json:"uncovered_names,omitempty"`
 	// Git says that the history of the repository is another one: a commit, a checkout.
 	Git bool `json:"git,omitempty"`
 }
@@ -30,7 +32,7 @@ type Changes struct {
 // Empty reports whether nothing was seen to have changed.
 func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 && !c.Git }
 
-const maxUncovered = 10 // names of what is not covered
+const maxUncovered = 100 // names of what is not covered
 
 // Comparison says what is compared.
 type Comparison struct {
@@ -312,6 +314,7 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 		if bytes += f.Before.Size; len(taken) >= p.bounds.Named || bytes > p.bounds.Blobs {
 			bytes -= f.Before.Size
 			c.uncovered(f.Path)
+			c.Beyond++
 			continue
 		}
 		taken[f.Path] = true
@@ -402,6 +405,34 @@ func (c *Changes) Told() string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// Said is what people read of the changes, as Told has it for a model.
+func (c *Changes) Said() (out []regie.Sentence) {
+	if n := len(c.Files); n > 0 {
+		var names []string
+		for i := range c.Files[:min(n, maxTold)] {
+			names = append(names, mark(&c.Files[i])+" "+c.Files[i].Path)
+		}
+		out = append(out, regie.Say("files changed: %s", some(names, n)))
+	}
+	if n := c.Uncovered; n > 0 {
+		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s", some(c.Names[:min(3, len(c.Names))], n)))
+	}
+	return out
+}
+
+// some are some of so many names, with how many there are.
+func some(names []string, all int) string {
+	text := strings.Join(names, ", ")
+	switch {
+	case len(names) == 0:
+		return strconv.Itoa(all)
+	case all > len(names):
+		return text + ", … (" + strconv.Itoa(all) + ")"
+	default:
+		return text
+	}
 }
 
 // maxTold bounds how many files are told by name.

@@ -101,8 +101,8 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	return said, explain(err)
 }
 
-// Most is how many bytes from before one command leaves to be put back.
-func (s *Store) Most() int64 { return s.bounds.Blobs }
+// Most is how many bytes from before one command leaves to be put back, and how many files.
+func (s *Store) Most() (bytes int64, files int) { return s.bounds.Blobs, s.bounds.Named }
 
 // Cover says what a snapshot of a workspace would cover. It reads no file, and changes nothing.
 func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) {

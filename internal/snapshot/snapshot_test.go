@@ -307,8 +307,11 @@ func TestBounds(t *testing.T) {
 			old++
 		}
 	}
-	if len(c.Files) != 10 || old != 3 || c.Uncovered != 995 {
-		t.Errorf("%d files, %d of them were there before, %d not covered", len(c.Files), old, c.Uncovered)
+	if len(c.Files) != 10 || old != 3 || c.Uncovered != 995 || c.Beyond != 995 || len(c.Names) != maxUncovered {
+		t.Errorf("%d files, %d of them were there before, %d not covered, %d beyond the bounds, %d named", len(c.Files), old, c.Uncovered, c.Beyond, len(c.Names))
+	}
+	if said := c.Said(); len(said) != 2 || !strings.Contains(said[1].String(), ", … (995)") {
+		t.Errorf("said: %v", said)
 	}
 	if told := c.Told(); len(told) > 1000 || !strings.HasPrefix(told, "changed 10 files: A new/") {
 		t.Errorf("told: %q", told)

@@ -37,6 +37,8 @@ type Invocation struct {
 	Unattended bool
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
 	Output func(text string)
+	// Say is told beside that what the runtime has to say of the call, for people in their language; it is not stored either. Nil means that nobody listens.
+	Say func(regie.Sentence)
 	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision 16). Prepare calls it; nil means
 	// that nothing is kept.
 	Keep func(ctx context.Context, data []byte) (regie.Hash, error)

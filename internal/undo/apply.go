@@ -21,6 +21,12 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 	swept := lost != nil
 	for _, i := range ordered(undo.Files) {
 		f := &undo.Files[i]
+		if f.To == stuck {
+			if f.Outcome == "" {
+				leave(f, errStuck)
+			}
+			continue
+		}
 		if lost != nil {
 			leave(f, lost)
 			continue
@@ -52,6 +58,8 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 	}
 	return done, err
 }
+
+var errStuck = regie.Errorf(regie.CodeUndoConflict, "it could not be put back when the undo was made")
 
 var errTaken = regie.Errorf(regie.CodeStale, "this engine has lost its hold of the undo: another one carries it out to its end")
 

@@ -182,7 +182,7 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 			return p, err
 		}
 	}
-	if p.Makes, err = b.makes(root, p.Files); err != nil {
+	if p.Makes, err = b.makes(root, &p); err != nil {
 		return p, err
 	}
 	p.Removes = b.there(root, made)
@@ -450,10 +450,13 @@ func (b *builder) blocker(name string) string {
 }
 
 // makes are the directories that have to be made for files that come back.
-func (b *builder) makes(root *workspace.Root, files []regie.UndoFile) ([]string, error) {
+func (b *builder) makes(root *workspace.Root, p *regie.UndoPlan) ([]string, error) {
 	var out []string
-	for i := range files {
-		f := &files[i]
+	for i := range p.Files {
+		f := &p.Files[i]
+		if c := p.Previews[i].Conflict; c != nil && !c.Forceable { // it does not come back
+			continue
+		}
 		if !f.To.Exists() || f.From.Exists() {
 			continue
 		}

@@ -40,6 +40,9 @@ func (u *Undoer) over(ctx context.Context, in Request) (*overlay, error) {
 			return nil, err
 		}
 		for i := range plan.Files {
+			if c := plan.Previews[i].Conflict; c != nil && !c.Forceable { // it would be left as it is
+				continue
+			}
 			out.files[plan.Files[i].Path] = plan.Files[i].To
 		}
 		for _, dir := range plan.Makes {

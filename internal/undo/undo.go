@@ -3,6 +3,7 @@ package undo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -165,6 +166,7 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 	if conflicts := plan.Conflicts(in.Force); len(conflicts) > 0 {
 		return regie.Undo{}, conflictError(plan, in.Force)
 	}
+	leaveStuck(plan)
 	root, err := workspace.Open(plan.Root)
 	if err != nil {
 		return regie.Undo{}, err
@@ -189,6 +191,7 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 		return u.take(ctx, stored.ID, patience)
 	}
 	fault.Point(fault.UndoBegun)
+	sayStuck(plan, stored.Files)
 	return u.carryOut(context.WithoutCancel(ctx), root, nil, stored, false)
 }
 
@@ -221,18 +224,19 @@ func (u *Undoer) keep(ctx context.Context, root *workspace.Root, undo *regie.Und
 func conflictError(plan *regie.UndoPlan, force bool) error {
 	const most = 5
 	var names []string
-	forceable := true
 	for i := range plan.Previews {
-		if c := plan.Previews[i].Conflict; c != nil && (!force || !c.Forceable) {
+		if c := plan.Previews[i].Conflict; c != nil {
 			names = append(names, plan.Files[i].Path+" ("+c.Sentence.String()+")")
-			forceable = forceable && c.Forceable
 		}
 	}
 	all := len(names)
 	if all > most {
-		names = append(names[:most], "…")
+		names = append(names[:most], fmt.Sprintf("… (%d)", all))
 	}
-	if forceable {
+	switch n := plan.Stuck(); {
+	case !force && n > 0 && (n < len(plan.Files) || plan.Chat):
+		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s; force leaves those as they are, and undoes the rest", strings.Join(names, "; "))
+	case n == 0:
 		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files are no longer as the run left them: %s; force puts them back all the same and keeps what they hold now", strings.Join(names, "; "))
 	}
 	return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s", strings.Join(names, "; "))

@@ -17,6 +17,8 @@
 //     is invisible.
 //   - Ignore files are git's in form and meaning. They hide names from walks; whether what they name may be changed is the tools' business.
 //
+// Search, Walk, Survey and Tree go through directories by one walk (walker), and differ in what they leave out.
+//
 // Only Search starts goroutines, one that walks and some that search; they end before it returns. A walk opens each name relative to
 // the directory that it was read from and follows no link, so its rules, which are about names, hold for what it reads.
 package workspace

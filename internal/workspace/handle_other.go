@@ -26,7 +26,8 @@ func newHandle(at *os.Root) (handle, error) {
 	return handle{own, f}, err
 }
 
-func (h handle) list() ([]fs.DirEntry, error) { return h.f.ReadDir(maxInDirectory) }
+// list returns so many entries at most, in no order.
+func (h handle) list(most int) ([]fs.DirEntry, error) { return h.f.ReadDir(most) }
 
 func (h handle) close() { _, _ = h.f.Close(), h.at.Close() } // they were only read
 

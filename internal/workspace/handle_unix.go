@@ -20,7 +20,8 @@ func newHandle(at *os.Root) (handle, error) {
 	return handle{f}, err
 }
 
-func (h handle) list() ([]fs.DirEntry, error) { return h.f.ReadDir(maxInDirectory) }
+// list returns so many entries at most, in no order.
+func (h handle) list(most int) ([]fs.DirEntry, error) { return h.f.ReadDir(most) }
 
 func (h handle) close() { _ = h.f.Close() } // it was only read
 

@@ -3,13 +3,10 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,12 +15,9 @@ import (
 
 // Bounds of one search (spec 12.5).
 const (
-	maxInDirectory = 100_000 // entries of one directory
-	maxSearched    = 1_000_000
-	maxSearchDepth = 100
-	filesInBatch   = 32
-	batchesAhead   = 64 // each holds a directory open
-	maxWorkers     = 8
+	filesInBatch = 32
+	batchesAhead = 64 // each holds a directory open
+	maxWorkers   = 8
 )
 
 // Query is what is looked for, and where.
@@ -59,6 +53,7 @@ type Searched struct {
 	Binary       int64 // files that are no text
 	Secret       int64 // files that may hold a secret: they are never searched
 	Ignored      int64 // files and directories that the ignore files name
+	System       int64 // directories that the kernel makes up, such as /proc
 	Unreadable   int64 // files and directories that could not be opened or read
 	Clipped      int64 // files that were searched to MaxFile only
 	TooMany      bool  // more entries, or deeper directories, than a search looks at
@@ -121,7 +116,6 @@ type search struct {
 	work    chan *batch // to the workers
 	order   chan *batch // to the collector, in the order of the tree
 	seen    counts
-	visited int
 	tooMany bool
 	more    bool
 	broken  atomic.Pointer[string] // what a goroutine panicked with
@@ -138,11 +132,11 @@ func (s *search) sound(do func()) {
 	do()
 }
 
-type counts struct{ files, bytes, binary, secret, ignored, unreadable, clipped atomic.Int64 }
+type counts struct{ files, bytes, binary, secret, ignored, system, unreadable, clipped atomic.Int64 }
 
 func (c *counts) searched() Searched {
 	return Searched{
-		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(), Ignored: c.ignored.Load(),
+		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(), Ignored: c.ignored.Load(), System: c.system.Load(),
 		Unreadable: c.unreadable.Load(), Clipped: c.clipped.Load(),
 	}
 }
@@ -153,19 +147,6 @@ type batch struct {
 	names []string
 	found []Match
 	done  chan struct{} // closed when found is all there is
-}
-
-// opened is a directory that several batches use.
-type opened struct {
-	handle
-	path string
-	uses atomic.Int32
-}
-
-func (o *opened) release() {
-	if o.uses.Add(-1) == 0 {
-		o.close()
-	}
 }
 
 // begin opens where the search begins, and returns what walks it.
@@ -183,9 +164,7 @@ func (s *search) begin(r *Root) (walk func(), err error) {
 	if err != nil {
 		return nil, r.explain(err, dir.Path)
 	}
-	top := &opened{handle: h, path: dir.Path}
-	top.uses.Add(1)
-	return func() { s.walk(level{in: top, ignores: ignores}) }, nil
+	return func() { s.walk(level{in: newOpened(h, dir.Path), ignores: ignores}) }, nil
 }
 
 // beginFile is a search in one file, which is told from its name and its content as in any other.
@@ -211,8 +190,7 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 	if err != nil {
 		return nil, r.explain(err, s.query.Path)
 	}
-	in := &opened{handle: h, path: path.Dir(place.Path)}
-	in.uses.Add(1)
+	in := newOpened(h, path.Dir(place.Path))
 	return func() { s.send(in, []string{base}); in.release() }, nil
 }
 
@@ -230,52 +208,10 @@ func (s *search) send(in *opened, names []string) bool {
 	return true
 }
 
-// level is a directory that is walked.
-type level struct {
-	in       *opened
-	ignores  *Ignores // of this directory at the top, of the one above it elsewhere
-	relative string
-	depth    int
-}
-
-// walk sends the files of a directory and goes into its directories. It lets go of the directory.
-func (s *search) walk(l level) {
-	defer l.in.release()
-	entries, err := l.in.list()
-	if err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
-		s.seen.unreadable.Add(1)
-		return
-	}
-	if l.depth > 0 {
-		l.ignores = l.ignores.below(path.Base(l.relative), func(file string) []byte { return l.in.ignoreFile(entries, file) })
-	}
-	if len(entries) == maxInDirectory || s.visited+len(entries) > maxSearched {
-		s.tooMany = true
-	}
-	s.visited += len(entries)
-	var files, dirs []string
-	for _, entry := range entries {
-		if s.ctx.Err() != nil { // a hostile ignore file makes each of them cost a second
-			return
-		}
-		switch name := entry.Name(); {
-		case !s.wants(&l, entry):
-		case entry.IsDir():
-			dirs = append(dirs, name)
-		default:
-			files = append(files, name)
-		}
-	}
-	slices.Sort(files)
-	for len(files) > 0 {
-		n := min(filesInBatch, len(files))
-		if !s.send(l.in, files[:n:n]) {
-			return
-		}
-		files = files[n:]
-	}
-	slices.Sort(dirs)
-	s.walkAll(l, dirs)
+// walk sends the files of a directory and of all below it.
+func (s *search) walk(top level) {
+	w := walker{ctx: s.ctx, prepare: (*level).prepared, wants: s.wants, take: s.take, omit: s.omit}
+	_ = w.walk(top) // only the end of the search ends it, which collect knows of
 }
 
 // wants reports whether an entry is searched or looked into, and counts it where a rule of the workspace is why not.
@@ -294,38 +230,28 @@ func (s *search) wants(l *level, entry fs.DirEntry) bool {
 	return false
 }
 
-// walkAll goes into directories of a directory.
-func (s *search) walkAll(l level, dirs []string) {
-	for _, name := range dirs {
-		if s.ctx.Err() != nil {
-			return
+// take sends the files of a directory.
+func (s *search) take(l *level, files []string) error {
+	for len(files) > 0 {
+		n := min(filesInBatch, len(files))
+		if !s.send(l.in, files[:n:n]) {
+			return errEnough
 		}
-		if l.depth == maxSearchDepth || s.visited > maxSearched {
-			s.tooMany = true
-			return
-		}
-		h, err := l.in.enter(name)
-		if err != nil {
-			s.seen.unreadable.Add(1)
-			continue
-		}
-		next := &opened{handle: h, path: path.Join(l.in.path, name)}
-		next.uses.Add(1)
-		s.walk(level{in: next, ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
+		files = files[n:]
 	}
+	return nil
 }
 
-// ignoreFile reads an ignore file where the directory has one.
-func (o *opened) ignoreFile(entries []fs.DirEntry, name string) []byte {
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
-		return nil
+func (s *search) omit(_ string, why omission, _ error) error {
+	switch why {
+	case omitUnreadable:
+		s.seen.unreadable.Add(1)
+	case omitSystem:
+		s.seen.system.Add(1)
+	default:
+		s.tooMany = true
 	}
-	f, _, err := o.open(name)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	return readRules(f)
+	return nil
 }
 
 // collect gives what the batches found in their order, until enough is given.

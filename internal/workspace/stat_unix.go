@@ -3,7 +3,9 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -50,6 +52,37 @@ func moveOut(dir *os.Root, name, to string) error {
 	}
 	defer func() { _ = f.Close() }() // nothing was written through it
 	return unix.Renameat(int(f.Fd()), name, unix.AT_FDCWD, to)
+}
+
+// giveAway gives a file that was made anew in a directory to that one's owner, where we are root: else the person whose workspace it is could not
+// change it. Who it belonged to before, where it comes back by an undo, nobody knows.
+func giveAway(f *os.File, dir *os.Root) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	info, err := dir.Stat(".")
+	if err != nil {
+		return
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		_ = f.Chown(int(stat.Uid), int(stat.Gid)) // it stays ours where the file system has no owners
+	}
+}
+
+// giveDirAway is giveAway for a directory that was just made. What somebody has put in its place meanwhile is not given away: it has something in it, or
+// is theirs already.
+func giveDirAway(made, dir *os.Root) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	f, err := made.Open(".")
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }() // nothing was written through it
+	if _, err := f.Readdirnames(1); errors.Is(err, io.EOF) {
+		giveAway(f, dir)
+	}
 }
 
 // keepOwner gives a new file the owner of the one that it will replace, as far as the system allows it: a user who may write

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,10 +14,8 @@ import (
 
 // Bounds of a survey (spec 12.5).
 const (
-	maxSurveyed   = 1_000_000 // entries that are looked at
-	maxSurveyDeep = 100       // directories below each other
-	maxLinkText   = 4096      // bytes of what a link says
-	maxNamed      = 5         // names that stand for what was left out
+	maxLinkText = 4096 // bytes of what a link says
+	maxNamed    = 5    // names that stand for what was left out
 )
 
 // Stamp is what the file system says of a file without opening it. Two equal stamps mean the same content, but for a file that was written
@@ -85,7 +82,7 @@ type Surveyed struct {
 // Left counts what a survey leaves out, with a few names of each kind.
 type Left struct {
 	Ignored    int // files and directories that the ignore files name
-	Special    int // FIFOs, sockets, devices
+	Special    int // FIFOs, sockets, devices, and directories that the kernel makes up, such as /proc
 	Unreadable int // directories that could not be read, and entries that could not be looked at
 	Odd        int // names that no path can have here, because they hold control characters, backslashes or bytes that are no UTF-8
 	// Beyond says that there is more than is looked at: more entries, or deeper directories.
@@ -114,144 +111,143 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 	if err != nil {
 		return Surveyed{}, r.explain(err, ".")
 	}
-	s := &survey{ctx: ctx, how: how, out: Surveyed{Rules: map[string]Rules{}}}
-	rules, known := s.known(".")
-	if !known {
-		rules.Exclude = readBelow(at, ".git", "info", "exclude")
-	}
-	err = s.walk(h, ".", nil, &rules, known, 0)
+	s := &survey{how: how, at: at, out: Surveyed{Rules: map[string]Rules{}}}
+	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
+	err = w.walk(level{in: newOpened(h, ".")})
 	return s.out, r.explain(err, ".")
 }
 
 type survey struct {
-	ctx  context.Context // it lives as long as the survey
-	how  Surveying
-	seen int
-	out  Surveyed
+	how Surveying
+	at  *os.Root // the top
+	out Surveyed
 }
 
-func (s *survey) known(dir string) (Rules, bool) {
-	if s.how.Rules == nil {
-		return Rules{}, false
+// prepare finds the ignore rules of a directory: those that are known, else those that are there.
+func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	var rules Rules
+	known := false
+	if s.how.Rules != nil {
+		rules, known = s.how.Rules(l.in.path)
 	}
-	return s.how.Rules(dir)
-}
-
-// walk surveys a directory and lets go of it.
-func (s *survey) walk(h handle, dir string, above *Ignores, rules *Rules, known bool, depth int) error {
-	defer h.close()
-	entries, err := h.list()
-	if err != nil && len(entries) == 0 && !errors.Is(err, io.EOF) {
-		s.unreadable(dir)
-		return nil
+	if l.depth == 1 && !known {
+		rules.Exclude = readBelow(s.at, ".git", "info", "exclude")
 	}
-	if s.seen += len(entries); len(entries) == maxInDirectory || s.seen > maxSurveyed {
-		s.beyond(dir)
-	}
-	o := &opened{handle: h, path: dir}
-	ignores := above.below(path.Base(dir), func(name string) []byte {
+	ignores := l.ignores.below(path.Base(l.in.path), func(name string) []byte {
 		kind := slices.Index(ignoreFiles[:], name)
 		if !known {
-			rules.Files[kind] = o.ignoreFile(entries, name)
+			rules.Files[kind] = l.in.ignoreFile(entries, name)
 		}
 		return rules.Files[kind]
 	})
-	if dir == "." {
+	if l.depth == 1 {
 		ignores.exclude = parseIgnore(rules.Exclude)
 		ignores.names, ignores.quiet = nil, ignores.quiet && len(ignores.exclude) == 0
 	}
 	if !rules.none() {
-		s.out.Rules[dir] = *rules
+		s.out.Rules[l.in.path] = rules
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, entry := range entries {
-		if s.ctx.Err() != nil {
-			return context.Cause(s.ctx)
-		}
-		if err := s.entry(h, dir, entry, ignores, depth); err != nil {
-			return err
-		}
-	}
-	return nil
+	return ignores
 }
 
-// entry surveys one entry of a directory.
-func (s *survey) entry(h handle, dir string, entry fs.DirEntry, ignores *Ignores, depth int) error {
+// wants reports whether an entry is surveyed, and counts it where it is there and is not.
+func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 	name, left := entry.Name(), &s.out.Left
-	full := path.Join(dir, name)
+	full := l.below(name)
 	switch {
 	case protectedName(name, true) == Internal, isTemp(name), full == s.how.Skip:
-		return nil
-	case ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
+		return false
+	case l.ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
 		if entry.IsDir() {
 			full += "/"
 		}
 		left.note(&left.Ignored, &left.IgnoredNames, full)
-		return nil
+		return false
 	}
 	if clean, err := Clean(full); err != nil || clean != full {
 		left.note(&left.Odd, &left.OddNames, full)
-		return nil //nolint:nilerr // it is counted
+		return false
 	}
 	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
 		left.note(&left.Special, &left.SpecialNames, full)
-		return nil
+		return false
 	}
-	e, err := h.look(name)
-	e.Path = full
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // it is gone by now
-		return nil
-	case err != nil:
-		s.unreadable(full)
-		return nil //nolint:nilerr // it is counted
-	}
-	switch e.Mode.Type() {
-	case fs.ModeDir:
-		return s.enter(h, e, ignores, depth)
-	case fs.ModeSymlink:
-		if e.Target, err = h.readlink(name); err != nil || len(e.Target) > maxLinkText {
-			s.unreadable(full)
-			return nil //nolint:nilerr // it is counted
+	return true
+}
+
+// take surveys files and links.
+func (s *survey) take(l *level, names []string) error {
+	for _, name := range names {
+		e, there := s.look(l, name)
+		if !there {
+			continue
 		}
-	case 0:
-		if s.how.File != nil {
-			if err := s.how.File(&e, func() (*os.File, error) { return h.file(name) }); err != nil {
-				return err
+		switch e.Mode.Type() {
+		case fs.ModeSymlink:
+			var err error
+			if e.Target, err = l.in.readlink(name); err != nil || len(e.Target) > maxLinkText {
+				s.unreadable(e.Path)
+				continue
 			}
+		case 0:
+			if s.how.File != nil {
+				if err := s.how.File(&e, func() (*os.File, error) { return l.in.file(name) }); err != nil {
+					return err
+				}
+			}
+		case fs.ModeDir: // it was none a moment ago
+			s.unreadable(e.Path)
+			continue
+		default:
+			s.out.Left.note(&s.out.Left.Special, &s.out.Left.SpecialNames, e.Path)
+			continue
 		}
-	default:
-		left.note(&left.Special, &left.SpecialNames, full)
-		return nil
+		s.out.Entries = append(s.out.Entries, e)
 	}
-	s.out.Entries = append(s.out.Entries, e)
 	return nil
 }
 
-// enter surveys a directory of a directory.
-func (s *survey) enter(h handle, e SurveyEntry, ignores *Ignores, depth int) error {
-	s.out.Entries = append(s.out.Entries, e)
-	if depth == maxSurveyDeep || s.seen > maxSurveyed {
-		s.beyond(e.Path)
-		return nil
-	}
-	next, err := h.enter(path.Base(e.Path))
-	if err != nil {
+// enter surveys a directory itself.
+func (s *survey) enter(l *level, name string) (bool, error) {
+	e, there := s.look(l, name)
+	switch {
+	case !there:
+		return false, nil
+	case !e.Mode.IsDir(): // it was one a moment ago
 		s.unreadable(e.Path)
-		return nil //nolint:nilerr // it is counted
+		return false, nil
 	}
-	rules, known := s.known(e.Path)
-	return s.walk(next, e.Path, ignores, &rules, known, depth+1)
+	s.out.Entries = append(s.out.Entries, e)
+	return true, nil
+}
+
+// look describes an entry that is still there.
+func (s *survey) look(l *level, name string) (e SurveyEntry, there bool) {
+	e, err := l.in.look(name)
+	e.Path = l.below(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.unreadable(e.Path)
+	}
+	return e, err == nil
+}
+
+func (s *survey) omit(name string, why omission, _ error) error {
+	switch why {
+	case omitUnreadable:
+		s.unreadable(name)
+	case omitSystem:
+		s.out.Left.note(&s.out.Left.Special, &s.out.Left.SpecialNames, name+"/")
+	default:
+		s.out.Left.Beyond = true
+		s.out.Blind = append(s.out.Blind, name)
+	}
+	return nil
 }
 
 func (s *survey) unreadable(name string) {
 	s.out.Left.note(&s.out.Left.Unreadable, &s.out.Left.UnreadableNames, name)
 	s.out.Blind = append(s.out.Blind, name)
-}
-
-func (s *survey) beyond(dir string) {
-	s.out.Left.Beyond = true
-	s.out.Blind = append(s.out.Blind, dir)
 }
 
 // isTemp reports whether a name is one that Regie gives for a moment to what takes a file's place: those of other calls come and go.

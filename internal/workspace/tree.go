@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/regie-run/regie"
 )
@@ -23,7 +26,7 @@ type TreeEntry struct {
 	Data []byte
 }
 
-// TreeBounds bound a walk. Zero fields bound nothing.
+// TreeBounds bound a Tree. Where a field is zero the bounds of every walk hold.
 type TreeBounds struct {
 	Entries int // looked at
 	Depth   int // directories below each other
@@ -43,12 +46,18 @@ func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 	default:
 		return nil, err
 	}
-	w := treeWalk{bounds: bounds}
-	if err := w.walk(d, 1); err != nil {
+	defer func() { _ = d.Close() }() // the handle has its own
+	h, err := newHandle(d.at)
+	if err != nil {
+		return nil, r.explain(err, d.Path)
+	}
+	t := treeWalk{root: r, bounds: bounds}
+	w := walker{ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth, wants: t.wants, take: t.take, omit: t.omit}
+	if err := w.walk(level{in: newOpened(h, d.Path)}); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(w.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
-	return w.found, nil
+	slices.SortFunc(t.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
+	return t.found, nil
 }
 
 // plainDir opens a directory without following any link. The caller closes it, or has walk do so.
@@ -83,88 +92,83 @@ func (r *Root) plainDir(dir string) (*Dir, error) {
 	return d, nil
 }
 
-// treeWalk is a walk on its way.
+// treeWalk is a Tree on its way.
 type treeWalk struct {
+	root   *Root
 	bounds TreeBounds
-	seen   int
 	bytes  int64 // read
 	found  []TreeEntry
 }
 
-// walk looks through a directory and closes it.
-func (w *treeWalk) walk(d *Dir, depth int) error {
-	defer d.Close()
-	if w.bounds.Depth > 0 && depth > w.bounds.Depth {
-		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", d.Path, w.bounds.Depth)
+// wants has all looked at, but for directories of secrets, which are told of.
+func (t *treeWalk) wants(l *level, entry fs.DirEntry) bool {
+	secret := entry.IsDir() && protectedName(entry.Name(), true) == Secret
+	if secret {
+		t.found = append(t.found, TreeEntry{Path: l.below(entry.Name()), Why: regie.CodePathProtected})
 	}
-	var dirs []string
-	for {
-		entries, err := d.Next(256)
-		for _, e := range entries {
-			if w.seen++; w.bounds.Entries > 0 && w.seen > w.bounds.Entries {
-				return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", d.Path, w.bounds.Entries)
-			}
-			if e.IsDir() {
-				dirs = append(dirs, e.Name())
-				continue
-			}
-			one, err := w.look(d, e.Name())
-			if err != nil {
-				return err
-			}
-			w.found = append(w.found, one)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	return !secret
+}
+
+// take describes what is no directory, and reads it where that was asked for.
+func (t *treeWalk) take(l *level, names []string) error {
+	for _, name := range names {
+		one, err := t.look(l, name)
 		if err != nil {
-			return d.root.explain(err, d.Path)
-		}
-	}
-	_ = d.Done()
-	for _, name := range dirs {
-		next, err := d.Enter(name)
-		if err != nil {
-			w.found = append(w.found, TreeEntry{Path: path.Join(d.Path, name), Why: codeOr(err)})
-			continue
-		}
-		if err := w.walk(next, depth+1); err != nil {
 			return err
 		}
+		t.found = append(t.found, one)
 	}
 	return nil
 }
 
-func codeOr(err error) regie.Code {
-	if code := regie.CodeOf(err); code != "" {
-		return code
+func (t *treeWalk) omit(name string, why omission, err error) error {
+	switch why {
+	case omitMany:
+		return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", name, cmp.Or(t.bounds.Entries, maxInDirectory))
+	case omitDeep:
+		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name, cmp.Or(t.bounds.Depth, maxWalkDepth))
+	case omitSystem:
+		t.found = append(t.found, TreeEntry{Path: name, Why: regie.CodeSpecialFile})
+	default:
+		t.found = append(t.found, TreeEntry{Path: name, Why: t.why(err, name)})
 	}
-	return regie.CodeToolError
+	return nil
 }
 
-// look describes what is no directory, and reads it where that was asked for.
-func (w *treeWalk) look(d *Dir, name string) (TreeEntry, error) {
-	e := TreeEntry{Path: path.Join(d.Path, name)}
-	info, err := d.Lstat(name)
+// why is the code of what cannot be opened. What is no longer what it was named as is being exchanged.
+func (t *treeWalk) why(err error, name string) regie.Code {
+	if errors.Is(err, errSwapped) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
+		return regie.CodeFileChanged
+	}
+	return cmp.Or(regie.CodeOf(t.root.explain(err, name)), regie.CodeToolError)
+}
+
+func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
+	e := TreeEntry{Path: l.below(name)}
+	seen, err := l.in.look(name)
 	switch {
 	case err != nil:
-		e.Why = codeOr(d.root.explain(err, e.Path))
-	case info.Mode()&fs.ModeSymlink != 0:
+		e.Why = t.why(err, e.Path)
+	case seen.Mode.Type() == fs.ModeSymlink:
 		e.Why = regie.CodePathOutside
-	case !info.Mode().IsRegular():
+	case !seen.Mode.IsRegular():
 		e.Why = regie.CodeSpecialFile
 	case protectedName(name, true) == Secret:
 		e.Why = regie.CodePathProtected
-	case w.bounds.File == 0:
-		e.Size = info.Size()
+	case t.bounds.File == 0:
+		e.Size = seen.Size
 	default:
-		if e.Data, err = readSeen(d.at, name, info, min(w.bounds.File, w.bounds.Files-w.bytes), e.Path); regie.CodeOf(err) == regie.CodeFileTooLarge {
-			return e, regie.Errorf(regie.CodeFileTooLarge, "%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path, w.bounds.File, w.bounds.Files)
+		var in *os.File
+		if in, err = l.in.file(name); err == nil {
+			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
+		}
+		if regie.CodeOf(err) == regie.CodeFileTooLarge {
+			return e, regie.Errorf(regie.CodeFileTooLarge, "%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path, t.bounds.File, t.bounds.Files)
 		} else if err != nil {
-			e.Why = codeOr(d.root.explain(err, e.Path))
+			e.Why = t.why(err, e.Path)
 		}
 		e.Size = int64(len(e.Data))
-		w.bytes += e.Size
+		t.bytes += e.Size
 	}
 	return e, nil
 }
@@ -175,6 +179,11 @@ func readSeen(dir *os.Root, name string, seen fs.FileInfo, most int64, shown str
 	if err != nil {
 		return nil, err
 	}
+	return readMost(f, most, shown)
+}
+
+// readMost reads a file that is not too large, and closes it.
+func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {

@@ -280,7 +280,12 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 		return err
 	}
 	switch {
-	case change.Before.Exists && !change.Before.Link:
+	case !change.Before.Exists:
+		giveAway(f, dir)
+		if change.Perm != 0 {
+			err = f.Chmod(change.Perm.Perm())
+		}
+	case !change.Before.Link:
 		keepOwner(f, change.Before.info)
 		err = f.Chmod(cmp.Or(change.Perm.Perm(), change.Before.Perm))
 	case change.Perm != 0:
@@ -367,7 +372,10 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		}
 		var next *os.Root
 		if err == nil {
-			next, err = step(at, part)
+			ours := len(made) > 0 && made[len(made)-1] == done
+			if next, err = step(at, part); err == nil && ours {
+				giveDirAway(next, at)
+			}
 		}
 		_ = at.Close() // directories are not written through it
 		if err != nil {

@@ -106,6 +106,26 @@ func TestReplaceKeepsTheOwner(t *testing.T) {
 	}
 }
 
+// TestCreateGivesAway: what root makes in a workspace of somebody else is that person's, directories too.
+func TestCreateGivesAway(t *testing.T) {
+	p := newPlace(t)
+	p.file("theirs/a", "old")
+	want := os.Geteuid()
+	if want == 0 {
+		want = 12345
+		p.must(os.Chown(p.abs("theirs"), want, want))
+	}
+	_, err := p.write("theirs/new/deep/b", "new")
+	p.must(err)
+	for _, name := range []string{"theirs/new", "theirs/new/deep", "theirs/new/deep/b"} {
+		info, err := os.Lstat(p.abs(name))
+		p.must(err)
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != want || int(stat.Gid) != want && os.Geteuid() == 0 {
+			t.Errorf("the owner of %s is %+v, not %d", name, info.Sys(), want)
+		}
+	}
+}
+
 // What happens between Load and Replace is never lost, and never half mixed with the change.
 func TestReplaceNoticesChanges(t *testing.T) {
 	for name, meddle := range map[string]func(p *place){

@@ -132,6 +132,7 @@ func (a *answer) result() string {
 		{a.seen.Secret, "not searched because they may hold secrets"},
 		{a.seen.Binary, "not searched because they are no text"},
 		{a.seen.Clipped, "searched in part because they are large"},
+		{a.seen.System, "directories of the system, such as /proc, not searched"},
 		{a.seen.Unreadable, "not searched because they cannot be read"},
 	} {
 		if left.n > 0 {

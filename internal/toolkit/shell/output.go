@@ -16,6 +16,7 @@ const (
 	maxBrief  = 1200      // bytes of the end of an output, in a sentence
 	maxShown  = 256 << 10 // bytes of an output that are shown while it comes
 	maxStrays = 10        // of a hundred bytes: more that are no text, and it is no text
+	maxZeros  = 40        // of a hundred bytes: more that are NUL
 )
 
 // output renders what a command put out: text without what acts on a terminal, and of a long one what was left out.
@@ -67,7 +68,7 @@ func text(data []byte) string {
 			break
 		}
 	}
-	return plain.Strip(escapes(strings.ReplaceAll(string(data), "\r\n", "\n")))
+	return plain.Strip(escapes(visibleNUL(strings.ReplaceAll(string(data), "\r\n", "\n"))))
 }
 
 // escapes takes the terminal's control sequences out whole, which without their first character would be noise.
@@ -100,20 +101,27 @@ func escapes(s string) string {
 	}
 }
 
-// binary reports whether bytes are no text: by a NUL, or by many that are no characters.
+// visibleNUL shows what separates the names that git -z and find -print0 put out.
+func visibleNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\u2400") }
+
+// binary reports whether bytes are no text: many are no characters, or such as no text holds. One NUL after a piece of text is a separator, and no stray;
+// where nearly every other byte is one, it is text of another kind (UTF-16), or numbers.
 func binary(data []byte) bool {
-	if bytes.IndexByte(data, 0) >= 0 {
-		return true
-	}
-	strays := 0
+	strays, zeros, before := 0, 0, byte('\n')
 	for rest := data; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 {
+		switch {
+		case r == 0:
+			if zeros++; before == 0 {
+				strays++
+			}
+		case r == utf8.RuneError && size == 1, r < 0x20 && !strings.ContainsRune("\a\b\t\n\v\f\r\x0e\x0f\x1b", r):
 			strays++
 		}
+		before = rest[0]
 		rest = rest[size:]
 	}
-	return strays > 3 && strays*100 > len(data)*maxStrays
+	return (strays > 3 || strays > 0 && zeros > 0) && strays*100 > len(data)*maxStrays || zeros > 3 && zeros*100 > len(data)*maxZeros
 }
 
 // shown tells an output to whoever watches, as it comes.
@@ -149,12 +157,12 @@ func (s *shown) send(data []byte) {
 		s.tell("\n[…]\n")
 		return
 	}
-	if bytes.IndexByte(data, 0) >= 0 {
+	if bytes.IndexByte(data, 0) >= 0 && binary(data) {
 		s.sent = maxShown + 1
 		s.tell("[…]\n")
 		return
 	}
-	s.tell(strings.ToValidUTF8(string(data), "\uFFFD"))
+	s.tell(visibleNUL(strings.ToValidUTF8(string(data), "\uFFFD")))
 }
 
 // end tells what was held back.

@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/tool"
@@ -31,6 +32,7 @@ const Name = "shell.shell_exec"
 
 const (
 	defaultTimeout = 30 * time.Second // spec 4.3
+	maxPlaces      = 5                // that a result names
 	// ending is what comes to a command's own time: to find the sandbox, and to end what the command has started.
 	ending = 30 * time.Second
 )
@@ -295,6 +297,18 @@ func report(r sandbox.Result, said *sandbox.Excerpt) string {
 	for _, m := range r.Removed {
 		fmt.Fprintf(&b, "a command may not make %s in the workspace: it was moved to %s\n", m.From, m.To)
 	}
+	places := func(names []string, what string) {
+		if len(names) > 0 {
+			shown := names[:min(len(names), maxPlaces)]
+			fmt.Fprintf(&b, "%s: %s", what, plain.Line(strings.Join(shown, ", ")))
+			if more := len(names) - len(shown); more > 0 {
+				fmt.Fprintf(&b, " and %d more", more)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	places(r.Closed, "nothing can be written in these places, because there is more in them than is looked through for git repositories, or because they cannot be read")
+	places(r.Unseen, "the command made more in these places than is looked through for git repositories: what runs programs there is not known")
 	b.WriteString(output(said))
 	return b.String()
 }

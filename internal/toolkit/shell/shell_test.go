@@ -95,6 +95,9 @@ func TestRuns(t *testing.T) {
 				{"echo {a,b}; [[ a == a ]] && echo bash", "", "exit code: 0\noutput:\na b\nbash\n"},
 				{"kill -9 $$", "", "exit code: 137\nended by the signal SIGKILL\nno output\n"},
 				{"exit 300", "", "exit code: 44\nno output\n"},
+				{`printf 'a.txt\0deep/b.txt\0'`, "", "exit code: 0\noutput:\na.txt␀deep/b.txt␀\n"},
+				{`printf 'h\0e\0l\0l\0o\0'`, "", "exit code: 0\noutput: 10 bytes that are not text, not shown\n"},
+				{`printf 'a name\0\0\0\0\001'`, "", "exit code: 0\noutput: 11 bytes that are not text, not shown\n"},
 				{`printf '\377\376\0'`, "", "exit code: 0\noutput: 3 bytes that are not text, not shown\n"},
 				{`printf 'a\377b\n'`, "", "exit code: 0\noutput:\na\uFFFDb\n"},
 				{`printf '\033[31mred\033[0m \033]0;title\007 \u202e\r\nx'`, "", "exit code: 0\noutput:\nred  \nx\n"},
@@ -260,7 +263,8 @@ func TestStreams(t *testing.T) {
 		{[]string{"a", "b\n"}, "ab\n"},
 		{[]string{"\xc3", "\xa9\xe2\x82", "\xac"}, "é€"},
 		{[]string{"a\xff", "b\xc3"}, "a\uFFFDb\uFFFD"},
-		{[]string{"a", "\x00b", "c"}, "a[…]\n"},
+		{[]string{"a", "\x00b", "c"}, "a␀bc"},
+		{[]string{"a", "\x00\x00\x00\x00b", "c"}, "a[…]\n"},
 	} {
 		var b strings.Builder
 		s := &shown{tell: func(text string) { b.WriteString(text) }}

@@ -24,8 +24,8 @@ func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash,
 	if err != nil {
 		return regie.Hash{}, err
 	}
-	if n := said.Late + said.Closed; n > 0 && inv.Output != nil {
-		inv.Output("not secured before the command, so that no undo takes back what it changes there: " + strconv.Itoa(n) + " files" + example(said.ClosedName) + "\n")
+	if n := said.Late + said.Closed; n > 0 && inv.Say != nil {
+		inv.Say(regie.Say("files that were not secured before the command, so that no undo takes back what it changes there: %s", strconv.Itoa(n)+example(said.ClosedName)))
 	}
 	fault.Point(fault.SecureAfter)
 	return said.Tree, nil
@@ -63,8 +63,10 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	if out.Changed, err = json.Marshal(changes); err != nil {
 		return tool.Tracked{}, err
 	}
-	if inv.Output != nil && out.Told != "" {
-		inv.Output(out.Told)
+	if inv.Say != nil {
+		for _, said := range changes.Said() {
+			inv.Say(said)
+		}
 	}
 	fault.Point(fault.TrackAfter)
 	return out, nil
@@ -83,6 +85,10 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 	}
 	confined := intended.Sandbox == string(sandbox.Bubblewrap) || intended.Sandbox == string(sandbox.Landlock)
 	switch {
+	case changed.Beyond > 0 && k.snapshots != nil:
+		bytes, files := k.snapshots.Most()
+		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
+			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered), names(changed.Names, changed.Uncovered))
 	case changed.Uncovered > 0:
 		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s", names(changed.Names, changed.Uncovered))
 	case changed.Git:
@@ -118,8 +124,8 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 		all := append(append(append([]string{}, said.UnreadableNames...), said.SpecialNames...), said.OddNames...)
 		out = append(out, regie.Say("no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
 	}
-	if said.Bytes > k.snapshots.Most() {
-		out = append(out, regie.Say("an undo takes back at most %s MiB of what it changes", strconv.FormatInt(k.snapshots.Most()>>20, 10)))
+	if bytes, files := k.snapshots.Most(); said.Bytes > bytes || said.Files > files {
+		out = append(out, regie.Say("an undo takes back at most %s MiB and %s files of what it changes", strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files)))
 	}
 	if said.Beyond {
 		out = append(out, regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
@@ -129,7 +135,7 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 
 // names are some of so many names.
 func names(some []string, all int) string {
-	const most = 4
+	const most = 12
 	some = some[:min(most, len(some))]
 	text := strings.Join(some, ", ")
 	if all > len(some) {

@@ -1,0 +1,196 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sync/atomic"
+)
+
+// Bounds of every walk (spec 12.5).
+const (
+	maxInDirectory = 100_000   // entries of one directory
+	maxWalked      = 1_000_000 // entries
+	maxWalkDepth   = 100       // directories below each other, the top among them
+)
+
+// opened is a directory that a walk has opened, and that others may use after the walk has left it.
+type opened struct {
+	handle
+	path string // without links
+	uses atomic.Int32
+}
+
+func newOpened(h handle, name string) *opened {
+	o := &opened{handle: h, path: name}
+	o.uses.Add(1)
+	return o
+}
+
+func (o *opened) release() {
+	if o.uses.Add(-1) == 0 {
+		o.close()
+	}
+}
+
+// level is a directory that is walked.
+type level struct {
+	in       *opened
+	ignores  *Ignores // of the directory above until prepare was called, then of this one; at the top its own from the beginning
+	relative string   // its path below the top
+	depth    int      // 1 at the top
+}
+
+// below is the path of an entry.
+func (l *level) below(name string) string { return path.Join(l.in.path, name) }
+
+// prepared are the ignore rules of a directory whose own ignore files count.
+func (l *level) prepared(entries []fs.DirEntry) *Ignores {
+	if l.depth == 1 {
+		return l.ignores
+	}
+	return l.ignores.below(path.Base(l.in.path), func(file string) []byte { return l.in.ignoreFile(entries, file) })
+}
+
+// omission is why a walk passes by a place.
+type omission int
+
+const (
+	omitUnreadable omission = iota // it could not be opened or read
+	omitMany                       // there is more than is looked at: of a directory all or the rest of it
+	omitDeep                       // it lies deeper than is looked at
+	omitSystem                     // the kernel makes up what lies there, as in /proc
+)
+
+// errEnough says that whoever is shown what a walk finds wants no more.
+var errEnough = errors.New("enough")
+
+// walker is the one walk through directories, of Search, Walk, Survey and Tree: they say what is left out and what becomes of the rest. It opens each
+// directory relative to the one that named it, follows no link, and goes into no file system that the kernel makes up. Of a directory it has the files
+// taken by their names, and then goes into its directories, by their names too. The first error of a function ends it; it starts no goroutine.
+type walker struct {
+	ctx            context.Context // it lives as long as the walk
+	entries, depth int             // the most that is looked at; 0 for the bounds of every walk
+
+	begin   func(l *level) error                             // of each directory, before it is listed; may be nil
+	prepare func(l *level, entries []fs.DirEntry) *Ignores   // what is ignored in it; it may sort the entries, which are asked about in that order; may be nil
+	wants   func(l *level, entry fs.DirEntry) bool           // whether an entry is taken, or gone into
+	take    func(l *level, names []string) error             // of what is wanted what is no directory
+	enter   func(l *level, name string) (bool, error)        // whether a directory that is wanted is gone into; nil: each
+	omit    func(name string, why omission, err error) error // of each place that is passed by for another reason than wants; err of omitUnreadable
+
+	seen   int
+	system bool // the top itself lies where the kernel makes up what there is: whoever begins there wants it
+}
+
+// walk goes through a directory, which it lets go of.
+func (w *walker) walk(top level) error {
+	if w.entries == 0 {
+		w.entries = maxWalked
+	}
+	if w.depth == 0 {
+		w.depth = maxWalkDepth
+	}
+	w.system, top.depth = top.in.system(), 1
+	return w.directory(&top)
+}
+
+func (w *walker) directory(l *level) error {
+	defer l.in.release()
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if w.begin != nil {
+		if err := w.begin(l); err != nil {
+			return err
+		}
+	}
+	entries, err := l.in.list(min(maxInDirectory, w.entries-w.seen+1))
+	if err != nil && !errors.Is(err, io.EOF) {
+		if err := w.omit(l.in.path, omitUnreadable, err); err != nil {
+			return err
+		}
+	}
+	if w.seen += len(entries); len(entries) == maxInDirectory || w.seen > w.entries {
+		if err := w.omit(l.in.path, omitMany, nil); err != nil {
+			return err
+		}
+	}
+	if w.prepare != nil {
+		l.ignores = w.prepare(l, entries)
+	}
+	files, dirs, err := w.sort(l, entries)
+	if err == nil && len(files) > 0 {
+		err = w.take(l, files)
+	}
+	for _, name := range dirs {
+		if err != nil {
+			break
+		}
+		err = w.into(l, name)
+	}
+	return err
+}
+
+// sort are the names of the entries that are wanted, in order.
+func (w *walker) sort(l *level, entries []fs.DirEntry) (files, dirs []string, err error) {
+	for _, entry := range entries {
+		if w.ctx.Err() != nil { // a hostile ignore file makes each of them cost a second
+			return nil, nil, context.Cause(w.ctx)
+		}
+		switch {
+		case !w.wants(l, entry):
+		case entry.IsDir():
+			dirs = append(dirs, entry.Name())
+		default:
+			files = append(files, entry.Name())
+		}
+	}
+	slices.Sort(files)
+	slices.Sort(dirs)
+	return files, dirs, nil
+}
+
+// into goes into a directory of a directory.
+func (w *walker) into(l *level, name string) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if w.enter != nil {
+		if ok, err := w.enter(l, name); !ok {
+			return err
+		}
+	}
+	full := l.below(name)
+	switch {
+	case l.depth == w.depth:
+		return w.omit(full, omitDeep, nil)
+	case w.seen > w.entries:
+		return w.omit(full, omitMany, nil)
+	}
+	h, err := l.in.enter(name)
+	if err != nil {
+		return w.omit(full, omitUnreadable, err)
+	}
+	if !w.system && h.system() {
+		h.close()
+		return w.omit(full, omitSystem, nil)
+	}
+	return w.directory(&level{in: newOpened(h, full), ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
+}
+
+// ignoreFile reads an ignore file where the directory has one.
+func (o *opened) ignoreFile(entries []fs.DirEntry, name string) []byte {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
+		return nil
+	}
+	f, _, err := o.open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return readRules(f)
+}
