@@ -331,6 +331,7 @@ func (w *follower) item(item dispatch.Item) error {
 	var body struct {
 		RoundID regie.ID `json:"round_id"`
 		State   string   `json:"state"`
+		Place   int      `json:"position"`
 	}
 	if err := json.Unmarshal(event.Body, &body); err != nil {
 		return nil //nolint:nilerr // a body that was erased says nothing
@@ -344,6 +345,9 @@ func (w *follower) item(item dispatch.Item) error {
 		state := regie.SessionState(body.State)
 		w.paused = state == regie.SessionPaused
 		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
+		if state == regie.SessionQueued {
+			w.note("  " + chat.QueuedLine(w.text, body.Place))
+		}
 		switch {
 		case state != regie.SessionWaitingNetwork:
 			w.forTool = false

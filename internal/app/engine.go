@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -40,6 +41,8 @@ type Options struct {
 	Models func(name string) (provider.Provider, error)
 	// Limits replaces what the settings say of the limits of spec 3.2, where a field is not zero; a request can only lower them.
 	Limits regie.Limits
+	// Slots replaces what the settings say of how many rounds run side by side (spec 5.1); nil does not.
+	Slots *slot.Capacity
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
 	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store beside it, and make nothing.
@@ -176,8 +179,14 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.ApprovalTTL == 0 {
 		o.ApprovalTTL = o.Config.File.Approvals.Expire
 	}
+	capacity := o.Config.File.Slots.Capacity()
+	if o.Slots != nil {
+		capacity = *o.Slots
+	}
+	store.SetSlots(capacity)
 	settings := engine.Config{
-		Store: store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, NetworkRetry: o.Config.File.Automation.NetworkRetry,
+		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
+		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, NetworkRetry: o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.scope,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,

@@ -105,7 +105,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
-		Pending: accepted.Pending,
+		Pending: accepted.Pending, Position: accepted.Position,
 	}, err
 }
 

@@ -17,6 +17,7 @@ func TestWaitingCostsNoGoroutine(t *testing.T) {
 	const sessions = waitingSessions
 	m := newModel(t, says("", write("a", "a.txt", "one\n")), says("ok"))
 	b := newBed(t, m)
+	b.settings.File.Slots.Chat = sessions
 	conn := b.connect()
 	before := runtime.NumGoroutine()
 	free := make(chan struct{}, 32)

@@ -32,7 +32,7 @@ var arrows = []arrow{
 	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{
-		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/store",
+		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/slot", "internal/store",
 	}, "slots, lease, events"},
 	{"internal/engine", []string{
 		".", "internal/approval", "internal/dialect", "internal/fault", "internal/price", "internal/prompt", "internal/provider", "internal/store", "internal/tool",
@@ -43,6 +43,7 @@ var arrows = []arrow{
 	{"internal/prompt", []string{".", "internal/dialect", "internal/provider"}, "pure; provider for the types of a turn"},
 	{"internal/dialect", []string{".", "internal/provider"}, "pure; what a JSON reply says"},
 	{"internal/approval", []string{"."}, "pure"},
+	{"internal/slot", []string{"."}, "pure; who may run"},
 	{"internal/provider", []string{"."}, "the contract of a model API"},
 	{"internal/provider/providertest", []string{".", "internal/provider", "internal/provider/..."}, "every vendor's strict validator, for tests"},
 	{"internal/provider/wire", []string{".", "internal/provider", "internal/provider/sse"}, "what the codecs share below their formats"},
@@ -62,12 +63,12 @@ var arrows = []arrow{
 	{"internal/index/posting", nil, "pure; which terms stand in which chunks, and BM25"},
 	{"internal/index/vector", nil, "pure; signs of vectors in memory"},
 	{"internal/index", []string{".", "internal/index/posting", "internal/index/vector", "internal/price", "internal/provider", "internal/workspace"}, "what is known of a workspace's files"},
-	{"internal/store", []string{"."}, "the contract of a database"},
-	{"internal/store/storetest", []string{".", "internal/store"}, "one suite for every database"},
-	{"internal/store/postgres", []string{".", "internal/fault", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
-	{"internal/store/...", []string{".", "internal/fault", "internal/store"}, "one database"},
+	{"internal/store", []string{".", "internal/slot"}, "the contract of a database"},
+	{"internal/store/storetest", []string{".", "internal/slot", "internal/store"}, "one suite for every database"},
+	{"internal/store/postgres", []string{".", "internal/fault", "internal/slot", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
+	{"internal/store/...", []string{".", "internal/fault", "internal/slot", "internal/store"}, "one database"},
 	{"internal/price", []string{"."}, "pure; what models cost"},
-	{"internal/config", []string{".", "internal/price", "internal/spell"}, "settings and their origins"},
+	{"internal/config", []string{".", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},
 	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/snapshot", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
 	{"internal/text", []string{"."}, "the catalogue"},
 	{"internal/plain", nil, "text from outside, made harmless; needs nothing"},
@@ -92,7 +93,7 @@ var nothingImports = []string{"cmd/regie", "internal/crash", "internal/bench", "
 var maxInternal = map[string]int{"internal/engine": 8, "internal/dispatch": 8, "internal/httpapi": 8, "internal/tui": 8}
 
 // pure are the packages whose answers depend on their arguments alone: no file, no network, no database, no clock, no chance.
-var pure = []string{"internal/prompt", "internal/approval", "internal/dialect"}
+var pure = []string{"internal/prompt", "internal/approval", "internal/dialect", "internal/slot"}
 
 // impure are what a pure package never imports, with everything below it.
 var impure = []string{

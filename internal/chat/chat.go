@@ -267,6 +267,7 @@ func (c *Chat) see(item dispatch.Item) {
 	var body struct {
 		RoundID regie.ID          `json:"round_id"`
 		State   string            `json:"state"`
+		Place   int               `json:"position"`
 		Stop    regie.StopRequest `json:"stop_request"`
 	}
 	if json.Unmarshal(item.Event.Body, &body) != nil {
@@ -281,7 +282,9 @@ func (c *Chat) see(item dispatch.Item) {
 			c.round, c.last, c.state, c.interrupting = body.RoundID, body.RoundID, regie.SessionActive, false
 		}
 	case regie.EventSessionState:
-		c.become(regie.SessionState(body.State))
+		if c.become(regie.SessionState(body.State)); c.state == regie.SessionQueued {
+			c.stream.Note(QueuedLine(c.Text, body.Place))
+		}
 	case regie.EventApproval, regie.EventQuestion:
 		switch body.State {
 		case string(regie.ApprovalExpired):

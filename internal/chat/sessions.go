@@ -70,6 +70,9 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 
 // stateOf is a session's state, with what closed it (decision 44).
 func stateOf(s *store.SessionSummary) string {
+	if s.QueuePosition > 0 { // its place among those that wait for a slot
+		return string(s.State) + " " + strconv.Itoa(s.QueuePosition)
+	}
 	if s.EndReason == "" {
 		return string(s.State)
 	}

@@ -37,6 +37,7 @@ type File struct {
 	Cache      Cache                `yaml:"cache"`
 	Embedder   Embedder             `yaml:"embedder"`
 	Shell      Shell                `yaml:"shell"`
+	Slots      Slots                `yaml:"slots"`
 	Workspace  Workspace            `yaml:"workspace"`
 }
 
@@ -215,7 +216,8 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Slots.check(path),
+		f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {

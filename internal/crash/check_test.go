@@ -29,6 +29,7 @@ var outcomes = []string{
 	"note repeated", "word PAUSE", "word RESUME", "word INTERRUPT", "word STOP", "fork", "fork before an open batch",
 	"summary REPLIED", "summary FAILED", "prompt rebuilt",
 	"named SUCCEEDED", "named FAILED",
+	"queued",
 	"undo", "redo", "undo of the chat", "undo acked", "file UNDONE",
 	"command changed files", "command UNKNOWN changed files",
 }

@@ -67,6 +67,7 @@ func child(ctx context.Context) error {
 	if os.Getenv("REGIE_CRASH_SECOND") != "" {
 		plan.word, plan.undos = "", 0 // one of them is enough to say it
 	}
+	settings.File.Slots.Exclusive = plan.kind == "queued"
 	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
 	if err != nil {
 		return err

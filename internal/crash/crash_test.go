@@ -98,6 +98,7 @@ func TestScenariosDiffer(t *testing.T) {
 	want := append(slices.Clone(kinds), "stopped INTERRUPT", "stopped STOP", "busy STOP", "paused PAUSE", "messages queue", "messages steer", "busy queue",
 		"answers queue", "questions ask__user", "late ask__user", "answers ledger__once", "left ledger__keyed", "allowed files__write_file",
 		"json garbage", "json ledger__once", "json ledger__read", "automation garbage", "automation ledger__verifiable", "undone files__write_file", "undone ledger__once",
+		"queued ledger__once",
 		"commands shell__shell_exec", "commands files__write_file",
 		"named steer", "named queue", "named files__write_file")
 	for _, what := range want {

@@ -126,6 +126,8 @@ func special(p plan) (points []string) {
 		points = append(points, fault.PendingBefore, fault.PendingAfter, fault.AdmitBefore, fault.WithdrawBefore)
 	}
 	switch p.kind {
+	case "queued":
+		points = append(points, fault.QueueBefore, fault.QueueAfter, fault.QueueStartBefore, fault.QueueStartAfter, fault.YieldBefore, fault.YieldAfter)
 	case "stopped", "busy":
 		points = append(points, fault.StopBefore, fault.StopAfter, fault.WithdrawBefore)
 	case "named":

@@ -32,7 +32,7 @@ type control interface {
 	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
 	Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error)
-	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
 }
 
@@ -77,6 +77,9 @@ func (p *person) live(ctx context.Context) error {
 		return err
 	}
 	p.heard(first.Seq)
+	if err := p.bringNeighbours(ctx); err != nil {
+		return err
+	}
 	followed := make(chan error, 1)
 	go func() { followed <- p.conn.Events(ctx, p.session, 0, p.hear) }()
 	if err := p.repeat(ctx); err != nil {
@@ -240,7 +243,11 @@ func (p *person) look(ctx context.Context) (idle, waits bool, err error) {
 	rounds, err := p.conn.List(ctx, store.RoundFilter{Root: p.root, Limit: 200})
 	idle, waits = true, true
 	for i := range rounds {
-		if r := &rounds[i]; r.Session.ID == p.session {
+		r := &rounds[i]
+		if p.isNeighbour(r.Session.ID) {
+			idle = idle && r.Round.State == regie.RoundEnded
+		}
+		if r.Session.ID == p.session {
 			idle = idle && r.Round.State == regie.RoundEnded
 			waits = waits && r.Round.State != regie.RoundRunning && r.Session.State != regie.SessionPaused
 			if p.many && r.Session.State == regie.SessionPaused && p.done[string(invariant.Resume)] {

@@ -35,6 +35,7 @@ var kinds = []string{
 	"long",       // the prompts pass their budget again and again
 	"undone",     // what the last run did is taken back, and brought again
 	"named",      // messages name files and directories, which are read first
+	"queued",     // chats share one slot: each lets the next one go first, is queued, and goes on
 	"commands",   // commands change files, and what the last run did is taken back, and brought again
 }
 
@@ -82,7 +83,7 @@ func planOf(seed uint64) plan {
 	if p.kind == "undone" || p.kind == "commands" {
 		p.undos, p.talk = 1+random.IntN(3), random.IntN(2) == 0
 	}
-	if p.kind == "undone" || p.kind == "commands" || p.kind == "allowed" || p.kind == "busy" || p.kind == "automation" || p.kind == "long" || p.kind == "named" && random.IntN(2) == 0 {
+	if p.kind == "undone" || p.kind == "commands" || p.kind == "allowed" || p.kind == "queued" || p.kind == "busy" || p.kind == "automation" || p.kind == "long" || p.kind == "named" && random.IntN(2) == 0 {
 		p.policy.Allow = []string{"*.*"}
 	}
 	if p.kind == "late" {

@@ -127,6 +127,10 @@ func (w *world) checkIntent(ctx context.Context, e invariant.Effect) {
 		return
 	}
 	invariant.AtEffect(ctx, db, e, w.violate)
+	var of uint64
+	if n, err := fmt.Sscanf(e.Name, "s%d/", &of); n == 1 && err == nil && planOf(of).kind == "queued" {
+		invariant.AtSlots(ctx, db, e, 1, w.violate)
+	}
 }
 
 var (
@@ -156,7 +160,7 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the model got garbage: %v", err)
 		return
 	}
-	replies, told, seed, notes := 0, 0, uint64(0), map[string]bool{}
+	replies, told, seed, notes, neighbour := 0, 0, uint64(0), map[string]bool{}, false
 	for _, m := range request.Messages {
 		for _, step := range stepOf.FindAllStringSubmatch(m.Content, -1) {
 			n, _ := strconv.Atoi(step[1])
@@ -177,6 +181,7 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 		if m.Role == "assistant" {
 			replies++
 		}
+		neighbour = neighbour || m.Role == "user" && strings.Contains(m.Content, neighbourText)
 		if found := seedOf.FindStringSubmatch(m.Content); m.Role == "user" && found != nil {
 			seed, _ = strconv.ParseUint(found[1], 10, 64)
 		}
@@ -184,6 +189,10 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	maps.Copy(w.shown, notes)
 	w.mu.Unlock()
+	if neighbour {
+		answerNeighbour(rw, replies)
+		return
+	}
 	steps, p := scenario(seed), planOf(seed)
 	if p.kind == "long" {
 		replies = told

@@ -80,6 +80,7 @@ func (d *Dispatcher) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.lookAtQueues(ctx, regie.ID{})
 	left := d.due(found, ran)
 	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] }) // the other engines look at the same ones
 	d.takeUp(ctx, left)
@@ -109,12 +110,13 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		case err == nil:
 			taken = append(taken, rounds[i])
 			continue
-		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere), ctx.Err() != nil:
+		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere), errors.Is(err, store.ErrQueued), ctx.Err() != nil:
 			continue
 		case regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, rounds[i]): // another engine was faster, and is done
 			continue
 		}
 		d.leaveAlone(rounds[i])
+		d.freeSlot(ctx, rounds[i])
 		if left++; left <= maxNamed {
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}

@@ -22,6 +22,10 @@ type Control interface {
 	// message opens again.
 	Stop(ctx context.Context, session regie.ID) (Stopped, error)
 	CloseSession(ctx context.Context, session regie.ID) error
+	// RequestControl answers what a run that the session started now would get, and reserves a free slot for it for 30 s or until the first message;
+	// ReleaseControl gives that back (spec 5.1, decision 43).
+	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
+	ReleaseControl(ctx context.Context, session regie.ID) error
 	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
@@ -110,6 +114,8 @@ type Run struct {
 	Pending bool `json:"pending,omitempty"`
 	// Answered says that the message was taken as the answer to the question that the round waited for.
 	Answered bool `json:"answered,omitempty"`
+	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1): it starts by itself. 0: it runs.
+	Position int `json:"queue_position,omitempty"`
 }
 
 // Stopped is the answer to Stop.

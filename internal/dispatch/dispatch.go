@@ -24,6 +24,10 @@ type Store interface {
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
 	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
 	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
+	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
+	LeaveQueue(ctx context.Context, round regie.ID) error
+	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
+	ReleaseControl(ctx context.Context, session regie.ID) error
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
@@ -62,6 +66,9 @@ type Dispatcher struct {
 	undoing bool                        // it runs
 	alone   map[regie.ID]leftAlone      // by round: what is left alone for a while, where other engines share the database
 
+	looking *time.Timer // looks at the queues once a reservation is over, at looksAt
+	looksAt time.Time
+
 	looks map[regie.ID]struct{} // rounds that run here and that another process may have said something about
 	look  chan struct{}         // holds one token at most
 }
@@ -75,6 +82,7 @@ type holding struct {
 	done   chan struct{}
 	err    error
 	again  bool     // somebody answered or wrote meanwhile: look once more after letting go
+	yields bool     // another round takes its slot at its next model call
 	of     regie.ID // the session, once it is known
 }
 
@@ -124,6 +132,7 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 		left[i] = orphan.RoundID
 	}
 	rounds := d.takeUp(ctx, left)
+	rounds = append(rounds, d.lookAtQueues(ctx, regie.ID{})...)
 	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.overdue)
 }
 
@@ -138,7 +147,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	fault.Point(fault.SubmitBefore)
 	accepted, err := d.store.Submit(ctx, in)
 	ctx = context.WithoutCancel(ctx) // what is stored is gone on with, whether or not its sender still waits
-	if err != nil || accepted.Duplicate || accepted.Pending {
+	if err != nil || accepted.Duplicate || accepted.Pending || accepted.Position > 0 {
 		d.letGo(ctx, in.Round.ID, h)
 	}
 	switch {
@@ -147,6 +156,10 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	case accepted.Pending:
 		fault.Point(fault.PendingAfter)
 		d.tryWakeUp(ctx, accepted.RoundID)
+		return accepted, nil
+	case accepted.Position > 0:
+		fault.Point(fault.QueueAfter)
+		d.lookAtQueues(ctx, in.SessionID) // a slot may be free by now, or somebody is to let go
 		return accepted, nil
 	}
 	fault.Point(fault.SubmitAfter)
@@ -261,7 +274,7 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
 	d.mu.Unlock()
-	go func() {
+	d.wg.Go(func() { // counted beside its holding: it looks at the queue behind its own end
 		var left engine.Left
 		left, h.err = d.engine.Run(h.ctx, h.steps, claimed)
 		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
@@ -277,10 +290,11 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 			d.end(id, stopped.Word)
 		}
 		d.follow(session, left.Next, h)
+		d.lookAtQueues(context.WithoutCancel(d.base), session) // its slot is free
 		if left.Waits {
 			d.queue.Parked()
 		}
-	}()
+	})
 }
 
 // follow goes on with what waited for a round to end or to park: the next round, which messages started, or the same one, where somebody
@@ -321,6 +335,10 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	}
 	// Another engine that holds it finds the news at its next step, or has brought the round by now to where nobody is needed.
 	err = d.resume(ctx, round)
+	if errors.Is(err, store.ErrQueued) {
+		d.lookAtQueues(ctx, now.SessionID)
+		return nil
+	}
 	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) || regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, round) {
 		return nil
 	}
@@ -373,11 +391,15 @@ func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
 
 func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
 	fault.Point(fault.StopBefore)
-	if _, err := d.store.RequestStop(ctx, round, word); err != nil {
+	session, err := d.store.RequestStop(ctx, round, word)
+	if err != nil {
 		return err
 	}
 	fault.Point(fault.StopAfter)
 	ctx = context.WithoutCancel(ctx) // a word that is stored is obeyed
+	if word == regie.StopPause {
+		defer d.lookAtQueues(ctx, session) // its slot is free
+	}
 	for try := 1; ; try++ {
 		if d.tell(round, word) || word == regie.StopPause {
 			return nil
@@ -425,6 +447,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	}
 	fault.Point(fault.ResumeAfter)
 	ctx = context.WithoutCancel(ctx)
+	defer d.lookAtQueues(ctx, now.SessionID)
 	// Read again: whoever answered a paused round in between left going on to this.
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
 		if err == nil && now.State == regie.RoundEnded { // another engine ended it meanwhile, and the pause held the round that comes after it
@@ -437,7 +460,7 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	}
 	for try := 1; ; try++ {
 		err = d.take(ctx, round)
-		if errors.Is(err, store.ErrElsewhere) {
+		if errors.Is(err, store.ErrElsewhere) || errors.Is(err, store.ErrQueued) {
 			return nil
 		}
 		if errors.Is(err, errHeld) { // somebody else resumed it, or its holder is about to let go: then it looks again

@@ -27,6 +27,7 @@ type Store interface {
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	Release(ctx context.Context, fence store.Fence) error
+	Yield(ctx context.Context, fence store.Fence) error
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
@@ -83,6 +84,8 @@ type Config struct {
 	// Holds reports whether this process may still act on what it has claimed: asked right before an action whose intent is stored. Where
 	// another one may have taken over by now the action is not run (spec 11.1). Nil means always.
 	Holds func() bool
+	// Yields reports whether a round that runs here is to let another one go first: asked before each model call (decision 21). Nil means never.
+	Yields func(round regie.ID) bool
 	// Settings returns the fingerprint of a provider's settings: a round goes on with a fallback only under those of its beginning. Nil means
 	// that they never change.
 	Settings func(provider string) regie.Hash

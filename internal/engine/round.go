@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
 )
 
 // loop is the round (spec 3.1): one step after another, each ending in a stored state.
@@ -49,6 +50,24 @@ func (r *run) giveBack() error {
 	return r.cfg.Store.Release(r.commit, r.fence)
 }
 
+// givesWay reports whether the round lets another one go first. It does so between two exchanges, where nothing of it is under way.
+func (r *run) givesWay() bool {
+	return r.round.Phase == regie.PhaseModel && len(r.unsaved) == 0 && r.cfg.Yields != nil && r.cfg.Yields(r.round.ID)
+}
+
+// giveWay gives the round back in good order: it is queued, and goes on by itself.
+func (r *run) giveWay() error {
+	if err := errors.Join(r.save(), r.letGo()); err != nil {
+		return err
+	}
+	if err := r.cfg.Store.Yield(r.commit, r.fence); err != nil {
+		return err
+	}
+	fault.Point(fault.YieldAfter)
+	r.parked = true
+	return nil
+}
+
 func (r *run) step(ctx context.Context) error {
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
@@ -59,6 +78,8 @@ func (r *run) step(ctx context.Context) error {
 		return r.obey(word)
 	case r.draining():
 		return ErrShutdown
+	case r.givesWay():
+		return r.giveWay()
 	}
 	switch r.round.Phase {
 	case regie.PhaseModel:

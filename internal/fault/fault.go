@@ -40,6 +40,13 @@ const (
 	ReserveBefore = "reserve-before" // what a model call may cost is not reserved yet, and the step before did not do it
 	ReserveAfter  = "reserve-after"  // it is, before the call is made
 
+	QueueBefore      = "queue-before"       // no slot is free: a round is to be queued, before that commit
+	QueueAfter       = "queue-after"        // after it
+	QueueStartBefore = "queue-start-before" // a queued round is to start, before that commit
+	QueueStartAfter  = "queue-start-after"  // after it, before anybody goes on
+	YieldBefore      = "yield-before"       // a running round is to let another one go first, before that commit
+	YieldAfter       = "yield-after"        // after it, before the other one starts
+
 	PendingBefore  = "pending-before"  // a message for a busy session, before its commit
 	PendingAfter   = "pending-after"   // after it
 	AdmitBefore    = "admit-before"    // pending messages get their places in the thread, before that commit
@@ -78,6 +85,7 @@ func Points() []string {
 		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
 		AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
 		NudgeBefore, NudgeAfter, CloseBefore, ReserveBefore, ReserveAfter,
+		QueueBefore, QueueAfter, QueueStartBefore, QueueStartAfter, YieldBefore, YieldAfter,
 		PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
 		ExpireBefore, ExpireAfter, OpenBefore, OpenAfter, SecureBefore, SecureAfter, TrackBefore, TrackAfter,
 		UndoBefore, UndoBegun, UndoFile, UndoFiles, UndoAfter,

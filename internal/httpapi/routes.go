@@ -13,7 +13,7 @@ import (
 // operations are the whole interface below base, in the order of its document (spec 10.2). What belongs to features that are not there yet comes
 // with them.
 func (s *server) operations() []operation {
-	return slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
+	return slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
 		s.placeOperations(), s.keepingOperations())
 }
 

@@ -59,6 +59,14 @@ func (r *refusing) Submit(context.Context, dispatch.RunRequest) (dispatch.Run, e
 	r.submitted++
 	return dispatch.Run{}, nil
 }
+func (*refusing) RequestControl(_ context.Context, session regie.ID) (store.Controlled, error) {
+	return store.Controlled{}, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+}
+
+func (*refusing) ReleaseControl(_ context.Context, session regie.ID) error {
+	return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+}
+
 func (*refusing) Interrupt(context.Context, regie.ID) error { return nil }
 func (*refusing) Pause(context.Context, regie.ID) error     { return nil }
 func (*refusing) Resume(context.Context, regie.ID) error {
@@ -172,6 +180,8 @@ func TestBadInput(t *testing.T) {
 		"wrong method":     {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNotFound},
 		"busy session":     {"POST", "/api/v1/sessions/" + id + "/close", "", 409, regie.CodeRoundInProgress},
 		"session's word":   {"POST", "/api/v1/sessions/" + id + "/explode", "", 404, regie.CodeNotFound},
+		"no control":       {"POST", "/api/v1/sessions/" + id + "/control", "", 404, regie.CodeNotFound},
+		"bad control":      {"DELETE", "/api/v1/sessions/x/control", "", 400, regie.CodeBadID},
 		"bad filter":       {"GET", "/api/v1/inbox?session=x", "", 400, regie.CodeBadID},
 		"expired approval": {"POST", "/api/v1/approvals/" + id, `{"request_id":"r"}`, 410, regie.CodeExpired},
 		"Approved":         {"POST", "/api/v1/approvals/" + id, `{"Decisions":[]}`, 400, regie.CodeBadRequest},

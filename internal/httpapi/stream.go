@@ -262,7 +262,7 @@ func (o *stream) write(data []byte) error {
 			return err
 		}
 	} else {
-		_ = o.out.SetWriteDeadline(until) // what has no deadlines does without
+		_ = o.out.SetWriteDeadline(until)          // what has no deadlines does without
 		if _, err := o.w.Write(data); err != nil { //nolint:gosec // JSON in server-sent events, which no browser shows
 			return err
 		}

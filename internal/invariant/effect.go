@@ -22,6 +22,35 @@ func AtEffect(ctx context.Context, db Rows, e Effect, fail func(format string, a
 		fail("an effect of %s while its call is %s, not STARTED (invariant 2)", e.Name, state)
 	default:
 		atAllowed(ctx, db, e, fail)
+		atSlot(ctx, db, e, fail)
+	}
+}
+
+// atSlot asserts that a queued round brings about nothing: it holds no slot (spec 5.1).
+func atSlot(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
+	var queued int
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM slots q JOIN calls c ON c.session = q.session WHERE c.id = ? AND q.state = 'QUEUED'", e.Key).Scan(&queued)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		fail("the slot of %s cannot be read: %v", e.Name, err)
+	case queued > 0:
+		fail("an effect of %s while its round is queued", e.Name)
+	}
+}
+
+// AtSlots asserts, at the moment of an effect, that no more rounds of its session's owner hold a slot in that workspace than there are
+// (spec 5.1).
+func AtSlots(ctx context.Context, db Rows, e Effect, slots int, fail func(format string, args ...any)) {
+	var held int
+	err := db.QueryRowContext(ctx, `SELECT count(*) FROM slots q JOIN slots own ON own.workspace_id = q.workspace_id AND own.user_id = q.user_id
+		JOIN calls c ON c.session = own.session WHERE c.id = ? AND q.state = 'HELD'`, e.Key).Scan(&held)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		fail("the slots at %s cannot be read: %v", e.Name, err)
+	case held > slots:
+		fail("an effect of %s while %d rounds hold %d slots", e.Name, held, slots)
 	}
 }
 

@@ -123,6 +123,7 @@ func Check(ctx context.Context, of Case) ([]store.RoundView, error) {
 	c.checkNamed(ctx)
 	c.checkUndos(ctx)
 	c.checkMoney(ctx)
+	c.checkSlots(ctx)
 	for i := range c.views {
 		c.checkCalls(&c.views[i])
 	}

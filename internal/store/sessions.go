@@ -33,6 +33,8 @@ type SessionSummary struct {
 	Finished bool           `json:"finished_while_away,omitempty"`
 	LastEnd  regie.RoundEnd `json:"last_end_reason,omitempty"` // of the newest round, where that has ended
 	Head     int64          `json:"head"`                      // the last sequence number of its log
+	// QueuePosition is the place at which a QUEUED session waits for a slot, from 1 (spec 5.1).
+	QueuePosition int `json:"queue_position,omitempty"`
 }
 
 // SessionView is a session with its thread (spec 10.1 sessions show).

@@ -75,6 +75,8 @@ type Accepted struct {
 	Pending bool
 	// Ready says that the open round waits for nothing any more, as of Resolved.
 	Ready bool
+	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1): nobody has claimed it. 0: it runs.
+	Position int
 }
 
 // Claimed is all that a holder needs to go on with a round from where it stands.

@@ -62,6 +62,14 @@ func (s *statements) Hold(by sqlite.Holding, key any) {
 	}}, []any{key})
 }
 
+// lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which comes before it.
+const lockSlots = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1::uuid::text || ' ' || $2::uuid::text, 0))"
+
+// HoldSlots implements sqlite.Statements.
+func (s *statements) HoldSlots(workspace, user regie.ID) {
+	s.add(queued{query: lockSlots}, []any{workspace, user})
+}
+
 // Hurry implements sqlite.Statements.
 func (s *statements) Hurry() {
 	s.hurries = true

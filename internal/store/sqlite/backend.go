@@ -48,6 +48,8 @@ type Statements interface {
 	Rows(query string, args []any) ([][]driver.Value, error)
 	// Hold takes logs for this transition alone, before anything of them is read: what it reads afterwards stays so until its commit.
 	Hold(by Holding, key any)
+	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1), after the logs that it holds.
+	HoldSlots(workspace, user regie.ID)
 	// Hurry has this transition wait for logs that others hold for a second only: then it fails with CodeDatabaseLocked. It comes before Hold.
 	Hurry()
 	// Held returns the end of a log that is held, and whether messages wait for their place in it.
@@ -131,7 +133,7 @@ func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, 
 	var last *tx
 	wrote, err = w.other.Transact(ctx, func(s Statements) error {
 		last = &tx{
-			w:     &writer{mac: hmac.New(sha256.New, w.key)}, // only for link and genesis
+			w:     &writer{mac: hmac.New(sha256.New, w.key), slots: w.slots}, // only for link, genesis and slots
 			heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, other: s,
 		}
 		return runRecovered(&op{run: fn}, last)

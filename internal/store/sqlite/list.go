@@ -42,6 +42,9 @@ func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]sto
 		AND (?4 = '' OR `+hasPart("s.id", "?4")+` OR EXISTS (SELECT 1 FROM rounds r WHERE r.session = s.n AND `+hasPart("r.id", "?4")+`))
 		AND (?6 = 0 OR c.head_at < ?6 OR c.head_at = ?6 AND s.id < ?7)
 		ORDER BY c.head_at DESC, s.id DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit, filter.Before.Micros(), filter.Before.ID)
+	if err == nil {
+		err = s.queuePositions(ctx, s.read, out)
+	}
 	return out, explain(err, FileName)
 }
 
@@ -88,7 +91,12 @@ func (s *Store) UserNamed(ctx context.Context, name string) (id regie.ID, err er
 func (s *Store) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		view, err = readView(ctx, q, id, user)
+		if view, err = readView(ctx, q, id, user); err != nil {
+			return err
+		}
+		lines := []store.SessionSummary{view.SessionSummary}
+		err = s.queuePositions(ctx, q, lines)
+		view.SessionSummary = lines[0]
 		return err
 	})
 	return view, explain(err, FileName)

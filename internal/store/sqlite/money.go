@@ -170,6 +170,9 @@ func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) erro
 		if err := b.store(t); err != nil {
 			return err
 		}
+		if err := t.giveSlot(fence.Chain); err != nil {
+			return err
+		}
 		return t.derive(fence.SessionID, fence.Chain, now)
 	})
 }

@@ -220,26 +220,38 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 		return err
 	}
+	return t.nextRound(fence, waiting, out, now)
+}
+
+// nextRound starts the round that messages have waited for, as part of the end of the one before: behind what waits for a slot by now.
+func (t *tx) nextRound(fence store.Fence, waiting []waitingMessage, out *store.Outcome, now time.Time) error {
 	round := waiting[len(waiting)-1].round
-	next := store.Fence{SessionID: fence.SessionID, RoundID: round.ID, Epoch: fence.Epoch + 1, Chain: fence.Chain}
+	epoch := fence.Epoch + 1
 	limits, err := json.Marshal(round.Limits)
 	if err != nil {
 		return err
 	}
 	// A pause that met the end holds on for what comes next (invariant 12).
 	var pausedAt sql.NullInt64
-	if err := t.row("SELECT paused_at FROM sessions WHERE n = ?", fence.Chain).Scan(&pausedAt); err != nil {
+	var rounds int
+	if err := t.row("SELECT paused_at, (SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n) FROM sessions WHERE n = ?", fence.Chain).
+		Scan(&pausedAt, &rounds); err != nil {
 		return err
 	}
-	state := regie.SessionActive
+	state, queued := regie.SessionActive, false
 	if pausedAt.Valid {
 		state = regie.SessionPaused
+	} else if queued, err = t.goesOn(fence.Chain, now); err != nil {
+		return err
 	}
-	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
+	if queued {
+		state = regie.SessionQueued
+	}
+	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), epoch, fence.Chain); err != nil {
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
-	if err := t.insertRound(fence.Chain, next.Epoch, in, false, string(limits), now); err != nil {
+	if err := t.insertRound(fence.Chain, epoch, in, rounds+1, string(limits), now); err != nil {
 		return err
 	}
 	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {
@@ -251,16 +263,19 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if err != nil {
 		return err
 	}
-	if pausedAt.Valid {
-		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID); err != nil {
-			return err
-		}
-	} else {
-		out.Next = round.ID
-		t.needsHolder(round.ID, headStart)
+	if _, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started}); err != nil {
+		return err
 	}
-	_, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started})
-	return err
+	switch state {
+	case regie.SessionPaused:
+		return t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID)
+	case regie.SessionQueued:
+		out.Next = round.ID
+		return t.tellState(fence.SessionID, fence.Chain, state, now)
+	}
+	out.Next = round.ID
+	t.needsHolder(round.ID, headStart)
+	return nil
 }
 
 // withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending.

@@ -8,24 +8,30 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // Claim makes holder the one holder of a running round: the session's epoch rises, so that an earlier holder can no longer write
 // (invariant 8). It returns the round as it stands. It counts as a resume where the holder before was another one that did not let go: a
 // holder that the database went away from, and that takes its own round up again, has not died in it (spec 5.3). Of a session whose log
-// somebody holds for more than a second it returns CodeDatabaseLocked: who claims many rounds goes on with the next one.
+// somebody holds for more than a second it returns CodeDatabaseLocked: who claims many rounds goes on with the next one. Where
+// no slot is free the round is queued, and it returns store.ErrQueued.
 func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
 	var before sql.NullString
+	var queued bool
 	err := s.writer.do(ctx, func(t *tx) error {
-		fence = store.Fence{RoundID: round}
+		fence, queued = store.Fence{RoundID: round}, false
 		t.hurry()
 		t.hold(ByRound, round)
-		var state string
+		var state, session, kind string
 		var paused sql.NullInt64
-		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.paused_at, s.lease_holder FROM rounds r JOIN sessions s ON s.n = r.session
-			WHERE r.id = ?`, round).Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &paused, &before)
+		var stop sql.NullString
+		var o owned
+		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type
+			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
+			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop, &o.workspace, &o.user, &kind)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -39,6 +45,18 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		if err := t.mayClaim(fence.Chain, holder); err != nil {
 			return err
 		}
+		now := time.Now().UTC()
+		if !stop.Valid { // one that is only to be ended needs none
+			o.chain, o.kind = fence.Chain, slot.KindOf(&regie.Session{Type: regie.SessionType(kind)})
+			if queued, err = t.claimSlot(o, now); err != nil || queued {
+				return errOr(err, func() error { return t.derive(fence.SessionID, fence.Chain, now) })
+			}
+		}
+		if session == string(regie.SessionQueued) {
+			if err := t.tellState(fence.SessionID, fence.Chain, regie.SessionActive, now); err != nil {
+				return err
+			}
+		}
 		fence.Epoch++
 		if err := t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch, holder, fence.Chain); err != nil {
 			return err
@@ -47,8 +65,11 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		if err = t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch, flag(before.Valid && before.String != holder), round); err != nil {
 			return err
 		}
-		return t.windUp(round, time.Now())
+		return t.windUp(round, now)
 	})
+	if err == nil && queued {
+		err = store.ErrQueued
+	}
 	if err != nil {
 		return store.Claimed{}, err
 	}
@@ -246,6 +267,10 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 			if err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain); err != nil {
 				return err
 			}
+			// It starts nothing more, so others may.
+			if err := t.giveSlot(chain); err != nil {
+				return err
+			}
 			return t.derive(session, chain, now)
 		}
 		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a holder.
@@ -253,6 +278,10 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 			return err
 		}
 		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered", now); err != nil {
+			return err
+		}
+		// Nor does it wait for a slot.
+		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain); err != nil {
 			return err
 		}
 		if word == regie.StopStop { // what waited for the round's end is given back at once, so that whoever stops it can be told
@@ -301,8 +330,11 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 			}
 		}
 		if tried == 0 {
-			t.needsHolder(round, headStart)
-			return t.derive(session, chain, now)
+			queued, err := t.goesOn(chain, now)
+			if err == nil && !queued {
+				t.needsHolder(round, headStart)
+			}
+			return errOr(err, func() error { return t.derive(session, chain, now) })
 		}
 		_, err = t.wake(session, chain, round, now)
 		return err
@@ -326,13 +358,14 @@ func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// Orphans returns the running rounds that are not paused, oldest first. At the start of an engine each of them is an orphan:
+// Orphans returns the running rounds that are neither paused nor queued, oldest first. At the start of an engine each of them is an orphan:
 // the engine lock says that no other holder lives (decisions 1 and 25).
 func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
 
 func (s *Store) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
-		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL`+and+` ORDER BY r.started_at, r.id`, args...)
+		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM slots q WHERE q.session = s.n AND q.state = 'QUEUED')`+and+` ORDER BY r.started_at, r.id`, args...)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}

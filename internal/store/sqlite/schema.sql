@@ -837,6 +837,20 @@ BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once
 CREATE TRIGGER calls_changed_comes BEFORE INSERT ON calls WHEN NEW.changed IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
 
+CREATE TABLE slots (
+    session      INTEGER PRIMARY KEY REFERENCES sessions (n),
+    workspace_id BLOB    NOT NULL,
+    user_id      BLOB    NOT NULL,
+    kind         TEXT    NOT NULL CHECK (kind = 'chat' OR kind = 'automation' OR kind = 'api'),
+    state        TEXT    NOT NULL CHECK (state = 'HELD' OR state = 'QUEUED' OR state = 'RESERVED'),
+    rank         INTEGER NOT NULL CHECK (rank >= 0), -- of what is queued: a lower one goes first
+    place        INTEGER NOT NULL,                   -- in which order they came
+    until        INTEGER,
+    CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
+) STRICT;
+
+CREATE INDEX slots_by_owner ON slots (workspace_id, user_id);
+
 -- version 0 1
 
 -- version 1 1
@@ -864,4 +878,6 @@ BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once
 -- version 14 1
 
 -- version 16 1
+
+-- version 18 1
 

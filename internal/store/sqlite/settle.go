@@ -219,6 +219,9 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 		if err := t.closeWaits(fence, now); err != nil {
 			return err
 		}
+		if err := t.giveSlot(fence.Chain); err != nil {
+			return err
+		}
 		return t.afterEnd(fence, to.advance.End, out, now)
 	case to.advance.Open == nil:
 		return nil

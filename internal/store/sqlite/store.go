@@ -15,6 +15,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -50,6 +51,7 @@ type Store struct {
 	blobs  putBlobs
 	other  Backend // nil for SQLite
 	schema int64   // as BackendConfig has it
+	slots  slot.Capacity
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a

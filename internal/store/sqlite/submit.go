@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -50,18 +52,27 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 			return err
 		}
 		events := []logEvent{stored, started}
-		epoch, chain, err := t.freeSession(in, create, &out)
+		epoch, o, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
 		}
+		chain := o.chain
 		if out.Pending {
 			return t.keepPending(in, chain, &out, now)
 		}
-		// The round is stored before the events: its unique index refuses a second open round.
-		if err := t.insertRound(chain, epoch, in, out.Created, string(limits), now); err != nil {
+		if out.Position, err = t.beginSlot(o, round.Reason, now); err != nil {
 			return err
 		}
-		if in.Holder == "" {
+		if out.Position > 0 {
+			if events, err = queuedEvents(stored, &round, out.Position); err != nil {
+				return err
+			}
+		}
+		// The round is stored before the events: its unique index refuses a second open round.
+		if err := t.insertRound(chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
+			return err
+		}
+		if in.Holder == "" && out.Position == 0 {
 			t.needsHolder(round.ID, 0)
 		}
 		if out.Created {
@@ -72,6 +83,10 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 			return err
 		}
 		out.Message.Seq = first + int64(len(events)-2)
+		if out.Position > 0 { // two events follow it
+			out.Message.Seq--
+			fault.Point(fault.QueueBefore)
+		}
 		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
 		return t.insertMessage(chain, &out.Message)
 	})
@@ -119,43 +134,65 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 }
 
 // freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch.
-func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch, chain int64, err error) {
+func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch int64, o owned, err error) {
 	if create != nil {
-		if out.Created, chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
-			return 1, chain, err
+		o.workspace, o.user, o.kind = create.session.WorkspaceID, create.session.UserID, slot.KindOf(&create.session)
+		if out.Created, o.chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
+			return 1, o, err
 		}
 	}
-	var state, kind string
+	var state string
 	var undoing bool
-	err = t.row(`SELECT n, epoch, state, type, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED') FROM sessions
-		WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&chain, &epoch, &state, &kind, &undoing)
+	var session regie.Session
+	var kind string
+	err = t.row(`SELECT n, epoch, state, type, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
+			(SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n)
+		FROM sessions WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&o.chain, &epoch, &state, &kind, &o.workspace, &o.user, &undoing, &o.rounds)
+	session.Type = regie.SessionType(kind)
+	o.kind = slot.KindOf(&session)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return 0, 0, notFound("session", in.SessionID)
+		return 0, o, notFound("session", in.SessionID)
 	case err != nil:
-		return 0, 0, err
+		return 0, o, err
 	case undoing:
-		return 0, 0, errUndoing
-	case regie.SessionType(kind) == regie.SessionSeed:
-		return 0, 0, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
-	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
-		return 0, 0, regie.Errorf(regie.CodeConflict, "the session is closed")
+		return 0, o, errUndoing
+	case session.Type == regie.SessionSeed:
+		return 0, o, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
+	case regie.SessionState(state) == regie.SessionClosed && session.Type != regie.SessionChat:
+		return 0, o, regie.Errorf(regie.CodeConflict, "the session is closed")
 	case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
 		out.Pending = true
-		return epoch, chain, nil
+		return epoch, o, nil
 	}
 	epoch++
-	err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), chain)
-	return epoch, chain, err
+	err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), o.chain)
+	return epoch, o, err
 }
 
-func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, limits string, now time.Time) error {
-	round, number := in.Round, 1
-	if !first {
-		if err := t.row("SELECT coalesce(max(number), 0) + 1 FROM rounds WHERE session = ?", chain).Scan(&number); err != nil {
-			return err
-		}
+// beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from 1: then nobody holds the session.
+func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int, err error) {
+	d, err := t.askSlot(o, asks(o.kind, reason), now)
+	if err != nil || d.Outcome != slot.Queue && d.Outcome != slot.Switch {
+		return 0, err
 	}
+	return d.Position, t.exec("UPDATE sessions SET state = 'QUEUED', lease_holder = NULL WHERE n = ?", o.chain)
+}
+
+// queuedEvents tell of a round that is there and does not run.
+func queuedEvents(message logEvent, round *regie.Round, position int) ([]logEvent, error) {
+	started, err := newEvent(regie.EventRound, roundEvent{
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionQueued,
+	})
+	if err != nil {
+		return nil, err
+	}
+	state, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: position})
+	return []logEvent{message, started, state}, err
+}
+
+func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
+	round := in.Round
 	dialect := round.Dialect
 	if dialect == "" {
 		dialect = regie.DialectNative
@@ -234,4 +271,6 @@ type roundEvent struct {
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
 	End   regie.SessionEnd   `json:"end_reason,omitempty"`
+	// Position is the place at which a session was queued, from 1; it moves up without a word.
+	Position int `json:"position,omitempty"`
 }

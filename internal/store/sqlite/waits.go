@@ -174,6 +174,9 @@ func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
 	if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain); err != nil {
 		return false, err
 	}
+	if err := t.giveSlot(fence.Chain); err != nil {
+		return false, err
+	}
 	return true, t.derive(fence.SessionID, fence.Chain, now)
 }
 
@@ -195,7 +198,13 @@ func (t *tx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) 
 		return false, err
 	}
 	if woken == 1 {
-		t.needsHolder(round, headStart)
+		queued, err := t.goesOn(chain, now)
+		if err != nil {
+			return false, err
+		}
+		if !queued {
+			t.needsHolder(round, headStart)
+		}
 	}
 	return woken == 1, t.derive(session, chain, now)
 }
@@ -215,6 +224,7 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 			WHEN s.closed_at IS NOT NULL THEN 'CLOSED'
 			WHEN s.paused_at IS NOT NULL THEN 'PAUSED'
 			WHEN r.state IS NULL THEN 'IDLE'
+			WHEN r.state = 'RUNNING' AND EXISTS (SELECT 1 FROM slots q WHERE q.session = s.n AND q.state = 'QUEUED') THEN 'QUEUED'
 			WHEN r.state = 'RUNNING' THEN 'ACTIVE'
 			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'APPROVAL') THEN 'WAITING_VALIDATION'
 			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'QUESTION') THEN 'WAITING_RESPONSE'
@@ -228,7 +238,12 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 	if err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after, waiting, chain); err != nil {
 		return err
 	}
-	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionState(after)})
+	return t.tellState(session, chain, regie.SessionState(after), now)
+}
+
+// tellState tells a session's new state.
+func (t *tx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) error {
+	event, err := newEvent(regie.EventSessionState, stateEvent{State: state})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -47,6 +48,7 @@ type writer struct {
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
 	other      Backend                           // runs the transitions in place of all above, where it is set
 	key        []byte                            // of the chains, for other
+	slots      slot.Capacity                     // not changed once there are transitions
 
 	ops     chan *op // nil asks the writer to end
 	closing bool

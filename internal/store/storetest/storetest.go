@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -22,6 +24,12 @@ type Store interface {
 	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
 	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
 	Release(ctx context.Context, fence store.Fence) error
+	SetSlots(c slot.Capacity)
+	Yield(ctx context.Context, fence store.Fence) error
+	LeaveQueue(ctx context.Context, round regie.ID) error
+	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
+	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
+	ReleaseControl(ctx context.Context, session regie.ID) error
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
@@ -87,7 +95,7 @@ type Store interface {
 // Run runs the suite. open returns an empty store that the test closes by itself.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	for name, test := range map[string]func(*World){
+	cases := map[string]func(*World){
 		"Submit":             submit,
 		"SubmitRefuses":      submitRefuses,
 		"ExchangeAtOnce":     exchangeAtOnce,
@@ -155,7 +163,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Cache":              cache,
 		"CacheTrim":          cacheTrim,
 		"CacheErased":        cacheErased,
-	} {
+	}
+	maps.Copy(cases, slotCases)
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(NewWorld(t, open(t)))

@@ -1,0 +1,21 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// RequestControl implements dispatch.Control.
+func (c *Client) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
+	var out store.Controlled
+	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/control", nil, &out)
+	return out, err
+}
+
+// ReleaseControl implements dispatch.Control.
+func (c *Client) ReleaseControl(ctx context.Context, session regie.ID) error {
+	return c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+session.String()+"/control", nil, nil)
+}

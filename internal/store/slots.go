@@ -1,0 +1,51 @@
+package store
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
+)
+
+// ErrQueued says that a round cannot run before a slot is free: it is queued, and nobody holds it (spec 5.1).
+var ErrQueued = regie.Errorf(regie.CodeConflict, "the run is queued: it starts when a slot is free")
+
+// QueueView is what can be done about the rounds that wait for a slot, of one (user, workspace) or of all.
+type QueueView struct {
+	// Start are those that can start now, in order.
+	Start []Resolved
+	// Yield are running rounds that are to let go at the end of their step: a chat takes their place, or they were queued while they ran.
+	Yield []Resolved
+	// Queued are all that wait.
+	Queued []Resolved
+	// Until is when the next reservation is over, zero where there is none: then somebody may start.
+	Until time.Time
+}
+
+// Controlled is the answer to a request for control of a session (spec 5.1, decision 43): what a round that it started now would get.
+type Controlled struct {
+	State ControlState `json:"state"`
+	// Position is the place in the queue, from 1, where State is ControlQueued.
+	Position int `json:"position,omitempty"`
+	// Until is when a reserved slot is given to others, where no message has come by then.
+	Until time.Time `json:"reserved_until,omitzero"`
+}
+
+// ControlState says what a round would get.
+type ControlState string
+
+// The states.
+const (
+	ControlActivated ControlState = "ACTIVATED"      // it runs at once
+	ControlActive    ControlState = "ALREADY_ACTIVE" // one of this session runs
+	ControlQueued    ControlState = "QUEUED"         // it waits at Position
+)
+
+// Control is the transition of a request for control.
+type Control struct {
+	SessionID regie.ID
+	// For is how long a free slot is reserved.
+	For time.Duration
+	// Ask is the row of the table.
+	Ask slot.Ask
+}

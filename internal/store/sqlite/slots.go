@@ -1,0 +1,418 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/slot"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Slots (spec 5.1, decision 21) are rows: what a session has of those of its owner in its workspace. Who takes one, or a place in the queue,
+// holds the owner's slots until the commit, so that two never take the same one. Who gives one back holds nothing: whoever gives looks at the
+// queue after the commit, and so does whoever was queued, so the later of the two sees both.
+
+// SetSlots says how many slots there are. It is called before the store is used; where it was not, there are as many as are asked for.
+func (s *Store) SetSlots(c slot.Capacity) {
+	s.slots = c
+	if s.writer != nil {
+		s.writer.slots = c
+	}
+}
+
+// owned is what a transition knows of a session when it asks for its slot.
+type owned struct {
+	chain           int64
+	workspace, user regie.ID
+	kind            slot.Kind
+	rounds          int // that there are already
+}
+
+// ownedBy reads the owner of a session that is there, and whether its open round, or one that begins now, is to run: not where it waits, where its
+// session is paused, or where it is only to be ended, which needs no slot.
+func (t *tx) ownedBy(chain int64) (o owned, runs bool, err error) {
+	var session regie.Session
+	var kind string
+	var paused sql.NullInt64
+	var stop, state sql.NullString
+	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.paused_at, r.state, r.stop_request FROM sessions s
+		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &paused, &state, &stop)
+	session.Type = regie.SessionType(kind)
+	o.chain, o.kind = chain, slot.KindOf(&session)
+	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) && (!state.Valid || state.String == string(regie.RoundRunning))
+	return o, runs, err
+}
+
+const slotColumns = "SELECT session, kind, state, rank, place, until FROM slots"
+
+func scanSlot(row scanner) (e slot.Entry, err error) {
+	var kind, state string
+	var until sql.NullInt64
+	err = row.Scan(&e.Session, &kind, &state, &e.Rank, &e.Place, &until)
+	e.Kind, e.State, e.Until = slot.Kind(kind), slot.State(state), fromNullMicros(until)
+	return e, err
+}
+
+// slotsOf holds the slots of an owner and reads what is known of them.
+func (t *tx) slotsOf(o owned) (out []slot.Entry, err error) {
+	if t.other != nil {
+		t.other.HoldSlots(o.workspace, o.user)
+	}
+	err = t.each(slotColumns+" WHERE workspace_id = ? AND user_id = ?", []any{o.workspace, o.user}, func(row found) error {
+		e, err := scanSlot(row)
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// askSlot takes a slot for a session's round, or a place in the queue, as the table says. The session's row must be there, or come with this
+// transition.
+func (t *tx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
+	if t.w.slots.Of(o.kind) == 0 {
+		return slot.Decision{Outcome: slot.Activate}, nil
+	}
+	all, err := t.slotsOf(o)
+	if err != nil {
+		return slot.Decision{}, err
+	}
+	d := slot.Decide(t.w.slots, all, o.chain, o.kind, ask, now)
+	switch d.Outcome {
+	case slot.Already, slot.Refuse:
+		return d, nil
+	case slot.Activate:
+		return d, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+	}
+	if d.Replaced != 0 { // it loses its place and nothing else (decision 43)
+		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced); err != nil {
+			return d, err
+		}
+	}
+	return d, t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
+}
+
+func lastPlace(all []slot.Entry) (last int64) {
+	for _, e := range all {
+		last = max(last, e.Place)
+	}
+	return last
+}
+
+// putSlot stores what a session has; a place in the queue that it has already stays the better one.
+func (t *tx) putSlot(o owned, state slot.State, rank int, place int64) error {
+	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
+			rank = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' AND slots.rank < excluded.rank THEN slots.rank ELSE excluded.rank END,
+			kind = excluded.kind, until = NULL, state = excluded.state`,
+		o.chain, o.workspace, o.user, string(o.kind), string(state), rank, place)
+}
+
+// giveSlot gives back what a session has: its round waits, is paused or has ended.
+func (t *tx) giveSlot(chain int64) error {
+	return t.exec("DELETE FROM slots WHERE session = ?", chain)
+}
+
+// goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it is queued.
+func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
+	o, runs, err := t.ownedBy(chain)
+	if err != nil || !runs {
+		return false, err
+	}
+	d, err := t.askSlot(o, slot.AskWake, now)
+	return d.Outcome == slot.Queue, err
+}
+
+// claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is queued instead.
+func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
+	chain := o.chain
+	if t.w.slots.Of(o.kind) == 0 {
+		return false, t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
+	}
+	all, err := t.slotsOf(o)
+	if err != nil {
+		return false, err
+	}
+	var own slot.Entry
+	for _, e := range all {
+		if e.Session == chain {
+			own = e
+		}
+	}
+	switch {
+	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
+		return true, t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
+	case own.State == slot.Held:
+		return false, nil
+	case own.State == slot.Queued && slot.MayStart(t.w.slots, all, chain, now):
+		fault.Point(fault.QueueStartBefore)
+		return false, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+	case own.State == slot.Queued:
+		return true, nil
+	}
+	d, err := t.askSlot(o, slot.AskWake, now)
+	return d.Outcome == slot.Queue, err
+}
+
+// Yield gives a running round back in good order, as Release does, because another one takes its slot: it is queued and goes on by itself
+// (decision 21).
+func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
+	now := time.Now().UTC()
+	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByChain, fence.Chain)
+		if err := t.mayWrite(fence, true); err != nil {
+			return err
+		}
+		o, _, err := t.ownedBy(fence.Chain)
+		if err != nil {
+			return err
+		}
+		all, err := t.slotsOf(o)
+		if err != nil {
+			return err
+		}
+		if err := t.unreserve(fence.RoundID); err != nil {
+			return err
+		}
+		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", fence.Chain, fence.Epoch); err != nil {
+			return err
+		}
+		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
+			return err
+		}
+		fault.Point(fault.YieldBefore)
+		return t.derive(fence.SessionID, fence.Chain, now)
+	})
+}
+
+// LeaveQueue takes a round out of the queue that no engine here can go on with: it stands as it is, like an orphan, and asks anew when it is
+// claimed. It keeps nobody else from running.
+func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
+	now := time.Now().UTC()
+	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByRound, round)
+		var session regie.ID
+		var chain int64
+		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).Scan(&session, &chain)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("round", round)
+		}
+		if err != nil {
+			return err
+		}
+		left, err := t.count("DELETE FROM slots WHERE session = ?", chain)
+		if err != nil || left == 0 {
+			return err
+		}
+		return t.derive(session, chain, now)
+	})
+}
+
+// RequestControl answers what a round that the session started now would get, and reserves a free slot for it (decision 43). A session whose round is
+// queued comes first among the chats. It returns CodeNotFound, and CodeConflict for a session that can start no round.
+func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
+	now := time.Now().UTC()
+	until := now.Add(in.For).Truncate(time.Microsecond)
+	err = s.writer.do(ctx, func(t *tx) error {
+		out = store.Controlled{State: store.ControlActivated}
+		t.hold(ByOwner, in.SessionID)
+		var chain int64
+		var state, kind string
+		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &state, &kind)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("session", in.SessionID)
+		case err != nil:
+			return err
+		case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
+			return regie.Errorf(regie.CodeConflict, "the session is closed")
+		case regie.SessionState(state) == regie.SessionActive:
+			out.State = store.ControlActive
+			return nil
+		}
+		o, _, err := t.ownedBy(chain)
+		switch {
+		case err != nil:
+			return err
+		case o.kind == slot.None:
+			return regie.Errorf(regie.CodeConflict, "a session of type %s runs nothing of its own", kind)
+		case t.w.slots.Of(o.kind) == 0:
+			return nil
+		}
+		all, err := t.slotsOf(o)
+		if err != nil {
+			return err
+		}
+		d := slot.Decide(t.w.slots, all, chain, o.kind, in.Ask, now)
+		if regie.SessionState(state) == regie.SessionQueued {
+			out.State = store.ControlQueued
+			if out.Position = d.Position; d.Outcome == slot.Activate {
+				out.Position = 1
+			}
+			_, err := t.askPlace(o, d)
+			return err
+		}
+		switch {
+		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
+			out.State, out.Position = store.ControlQueued, max(1, d.Position)
+			return nil
+		case d.Outcome == slot.Switch || regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+			return nil // what it would get is had at the message; a round that waits asks by itself when it goes on
+		}
+		out.Until = until
+		return t.reserveSlot(o, lastPlace(all)+1, until)
+	})
+	return out, err
+}
+
+// askPlace gives a queued session the place of the one chat that goes first.
+func (t *tx) askPlace(o owned, d slot.Decision) (bool, error) {
+	if d.Rank != slot.RankPlaced {
+		return false, nil
+	}
+	if d.Replaced != 0 {
+		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced); err != nil {
+			return false, err
+		}
+	}
+	return true, t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
+}
+
+func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
+	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?", o.workspace, o.user, time.Now().UnixMicro()); err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?)
+		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro())
+}
+
+// ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others. A round that is queued stays so (decision 43).
+func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, session)
+		var chain int64
+		err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", session).Scan(&chain)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound("session", session)
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
+			return err
+		}
+		return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?", slot.RankGoesOn, chain, slot.RankPlaced)
+	})
+}
+
+// Queues returns what can be done about the rounds that wait for a slot: those of the owner of a session, or of all for the zero ID.
+func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
+	var out store.QueueView
+	where, args := "", []any{}
+	if !session.IsZero() {
+		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)", []any{session}
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
+		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
+	if err != nil {
+		return out, explain(err, FileName)
+	}
+	defer rows.Close()
+	now := time.Now()
+	var owner [2]regie.ID
+	var all []slot.Entry
+	rounds := map[int64]store.Resolved{}
+	flush := func() {
+		next := slot.Look(s.slots, all, now)
+		for _, session := range next.Start {
+			out.Start = append(out.Start, rounds[session])
+		}
+		for _, session := range next.Yield {
+			out.Yield = append(out.Yield, rounds[session])
+		}
+		all = nil
+	}
+	for rows.Next() {
+		var of [2]regie.ID
+		var r store.Resolved
+		var holder sql.NullString
+		e, err := scanSlot(scannerFunc(func(dest ...any) error {
+			return rows.Scan(append([]any{&of[0], &of[1], &r.SessionID, &r.RoundID, &holder}, dest...)...)
+		}))
+		if err != nil {
+			return out, explain(err, FileName)
+		}
+		if of != owner {
+			flush()
+			owner = of
+		}
+		r.Ready = e.State == slot.Queued
+		all, rounds[e.Session] = append(all, e), r
+		switch {
+		case e.State == slot.Queued:
+			out.Queued = append(out.Queued, r)
+		case e.State == slot.Reserved && e.Until.After(now) && (out.Until.IsZero() || e.Until.Before(out.Until)):
+			out.Until = e.Until
+		}
+	}
+	flush()
+	return out, explain(rows.Err(), FileName)
+}
+
+// scannerFunc is a scanner.
+type scannerFunc func(dest ...any) error
+
+// Scan implements scanner.
+func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
+
+// queuePositions says at which place the queued ones among sessions are.
+func (s *Store) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
+	now := time.Now()
+	known := map[[2]regie.ID][]slot.Entry{}
+	for i := range sessions {
+		line := &sessions[i]
+		if line.State != regie.SessionQueued {
+			continue
+		}
+		owner := [2]regie.ID{line.WorkspaceID, line.UserID}
+		all, read := known[owner]
+		if !read {
+			rows, err := q.QueryContext(ctx, slotColumns+" WHERE workspace_id = ? AND user_id = ?", line.WorkspaceID, line.UserID)
+			if err != nil {
+				return err
+			}
+			for rows.Next() {
+				e, err := scanSlot(rows)
+				if err != nil {
+					return errors.Join(err, rows.Close())
+				}
+				all = append(all, e)
+			}
+			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+				return err
+			}
+			known[owner] = all
+		}
+		var chain int64
+		if err := q.QueryRowContext(ctx, "SELECT n FROM sessions WHERE id = ?", line.ID).Scan(&chain); err != nil {
+			return err
+		}
+		line.QueuePosition = slot.Position(s.slots, all, chain, now)
+	}
+	return nil
+}
+
+// asks is the row of the table by which a round asks for its slot when it is submitted.
+func asks(kind slot.Kind, reason regie.Reason) slot.Ask {
+	switch {
+	case kind != slot.Automation && reason != regie.ReasonTaskCallback:
+		return slot.AskChat
+	case reason == regie.ReasonTaskCallback:
+		return slot.AskEvent
+	default:
+		return slot.AskManual
+	}
+}
