@@ -17,6 +17,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/mcpserver"
 )
 
 // ServeConfig says how an engine is served to others than this machine's user's own commands (spec 10.2, 11.2).
@@ -138,14 +139,24 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && host != "" {
 		guard.Hosts = append(guard.Hosts, host)
 	}
-	e.public = e.serveOn(listener, guard, tlsConfig, c)
-	return e.public, nil
+	if e.public, err = e.serveOn(listener, guard, tlsConfig, c); err != nil {
+		err = errors.Join(err, listener.Close())
+	}
+	return e.public, err
 }
 
-func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) *Served {
+func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) (*Served, error) {
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
-	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy})
+	mcp, err := mcpserver.Handler(base, mcpserver.Config{Control: e.local, Version: c.Version, Log: e.log, AllowApprovals: e.config.File.MCP.AllowApprovals})
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	handler := httpapi.Handler(httpapi.Config{
+		Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy,
+		Mounts: map[string]http.Handler{"/mcp": mcp},
+	})
 	guarded := guard.Wrap(handler, translate)
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out.busy.Add(1)
@@ -170,7 +181,7 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 	}()
 	url := scheme + listener.Addr().String()
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, url+guard.SetupPath(), ended, server, done
-	return out
+	return out, nil
 }
 
 // checks are what /readyz says.

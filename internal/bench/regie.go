@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -54,6 +55,7 @@ func newRegie(ctx context.Context, of trial, dir string, noop func()) (*contesta
 	}
 	engine, err := app.OpenEngine(ctx, app.Options{
 		Config: settings, Tools: tools, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Slots:  &slot.Capacity{Chat: 1 << 20, Automation: 1, API: 1}, // what is measured is the engine, not how many rounds it lets run
 		Limits: regie.Limits{Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3, CallsInReply: 10, ContextTokens: of.Chat},
 	})
 	c := &contestant{engine: engine, dir: dir}
