@@ -238,6 +238,7 @@ func (e *Engine) serve(c config.Config) error {
 func (e *Engine) quickCheck() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.check = cancel
+	e.wg.Go(func() { e.sweepAPI(ctx, e.log) })
 	e.wg.Go(func() {
 		switch err := e.store.QuickCheck(ctx); {
 		case err == nil || ctx.Err() != nil:

@@ -16,6 +16,8 @@ type SessionFilter struct {
 	// UserID is whose read marks count (decision 45).
 	UserID regie.ID
 	Limit  int // zero means 1,000
+	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named by its id always is.
+	API bool
 }
 
 // SessionSummary is one line of sessions list (spec 10.1).

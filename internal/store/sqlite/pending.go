@@ -242,6 +242,11 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 	if err := t.insertRound(fence.Chain, next.Epoch, in, false, string(limits), now); err != nil {
 		return err
 	}
+	if end.Reason == regie.EndClientTools {
+		if err := t.leaveClients(next, round.TraceID, now); err != nil {
+			return err
+		}
+	}
 	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {
 		return err
 	}

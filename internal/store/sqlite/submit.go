@@ -17,7 +17,7 @@ import (
 // again (decision 6).
 func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
-	if _, err := message.Variant(); err != nil {
+	if _, err := message.Variant(); err != nil && !settles(&in) {
 		return store.Accepted{}, err
 	}
 	now := time.Now().UTC()
@@ -49,7 +49,6 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if found || err != nil {
 			return err
 		}
-		events := []logEvent{stored, started}
 		epoch, chain, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
@@ -64,16 +63,27 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if in.Holder == "" {
 			t.needsHolder(round.ID, 0)
 		}
+		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
+		b := batch{fence: out.Fence, now: now}
 		if out.Created {
-			events = append([]logEvent{create.event}, events...)
+			b.events = append(b.events, create.event)
+			err = t.importHistory(&b, in.History, now)
+		} else {
+			err = t.settleClients(&b, &in, &out.Message, now)
 		}
-		first, err := t.appendEvents(in.SessionID, chain, now, events)
 		if err != nil {
 			return err
 		}
-		out.Message.Seq = first + int64(len(events)-2)
-		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
-		return t.insertMessage(chain, &out.Message)
+		if settles(&in) { // it is known only now which calls it is about
+			b.message(&out.Message)
+		} else {
+			b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
+		}
+		b.events = append(b.events, started)
+		if b.err != nil {
+			return b.err
+		}
+		return b.store(t)
 	})
 	return out, err
 }
@@ -168,17 +178,18 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, li
 		return err
 	}
 	if number > 1 {
-		if err := t.inherit(chain, round.ID, number-1); err != nil {
+		if err := t.inherit(chain, round.ID, number-1, settles(&in)); err != nil {
 			return err
 		}
 	}
 	return t.openExchange(round.ID, store.Open{Number: 1, Reason: regie.ExchangeStart, Reserved: in.Reserved}, now)
 }
 
-// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session (decision 2).
-func (t *tx) inherit(chain int64, round regie.ID, before int) error {
+// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session. So does one that results
+// of a client start: only a person's message gives fresh limits (decision 2).
+func (t *tx) inherit(chain int64, round regie.ID, before int, client bool) error {
 	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
-		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION'`, round, chain, before)
+		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
 	return err
 }
 
