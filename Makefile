@@ -33,8 +33,9 @@ build: ## bin/regie, static
 demo: ## the whole job without a key: real files, a real kill -9, a resume
 	$(GO) run ./cmd/regie demo
 
-npm: ## the MCP server of npm that one test of internal/toolkit/mcp talks to, as its lock file pins it
+npm: ## the MCP server and OpenAI's client of npm that tests talk to and with, as their lock files pin them
 	npm ci --prefix internal/toolkit/mcp/testdata/npm --ignore-scripts --no-audit --no-fund
+	npm ci --prefix internal/compat/testdata/npm --ignore-scripts --no-audit --no-fund
 
 test: ## all tests
 	$(GO) test -timeout 15m $(TESTFLAGS) ./...

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -65,11 +64,6 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	kind, asks, err := l.store.Standing(ctx, in.SessionID)
 	if err != nil {
 		return dispatch.Run{}, err
-	}
-	if in.Origin != "" && kind != "" { // it was to make the session
-		if known, err := l.store.Known(ctx, in.SessionID, in.ClientID); err != nil || !known {
-			return dispatch.Run{}, cmp.Or(err, error(regie.Errorf(regie.CodeConflict, "the same key came with another request before: give each request its own")))
-		}
 	}
 	reason, err := startOf(&in, kind)
 	if err != nil {

@@ -25,12 +25,12 @@ type chatRequest struct {
 	Metadata          map[string]string `json:"metadata"`
 	ReasoningEffort   string            `json:"reasoning_effort"`
 
-	N              *int             `json:"n"`
-	Logprobs       bool             `json:"logprobs"`
-	TopLogprobs    int              `json:"top_logprobs"`
-	LogitBias      jsontext.Value   `json:"logit_bias"`
-	Modalities     []string         `json:"modalities"`
-	Audio          jsontext.Value   `json:"audio"`
+	N              *int           `json:"n"`
+	Logprobs       bool           `json:"logprobs"`
+	TopLogprobs    int            `json:"top_logprobs"`
+	LogitBias      jsontext.Value `json:"logit_bias"`
+	Modalities     []string       `json:"modalities"`
+	Audio          jsontext.Value `json:"audio"`
 	ResponseFormat *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
@@ -39,7 +39,7 @@ type chatRequest struct {
 	FunctionCall     jsontext.Value `json:"function_call"`
 	WebSearchOptions jsontext.Value `json:"web_search_options"`
 
-	Rest map[string]jsontext.Value `json:",inline"`
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 type streamOptions struct {

@@ -37,7 +37,7 @@ type responsesRequest struct {
 		} `json:"format"`
 	} `json:"text"`
 
-	Rest map[string]jsontext.Value `json:",inline"`
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 type responsesTool struct {

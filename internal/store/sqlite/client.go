@@ -25,15 +25,15 @@ func settles(in *store.Submission) bool {
 func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
-		for j := range history[i].Calls {
-			b.settled(&history[i].Calls[j])
-		}
 		if err := t.insertCalls(b.fence.Chain, history[i].Calls, now); err != nil {
 			return err
 		}
 		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
 		b.messages = append(b.messages, placed{&m, len(b.events)})
 		b.add(regie.EventMessage, &m)
+		for j := range history[i].Calls {
+			b.settled(&history[i].Calls[j])
+		}
 	}
 	return nil
 }

@@ -134,6 +134,9 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		if out.Created, chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
 			return 1, chain, err
 		}
+		if create.session.Origin != "" { // another request made it under the same key
+			return 0, 0, regie.Errorf(regie.CodeConflict, "another request came with this key before: give each request its own")
+		}
 	}
 	var state, kind string
 	var undoing bool

@@ -8,9 +8,9 @@ CREATE INDEX calls_of_clients ON calls (session) WHERE origin = 'CLIENT' AND set
 CREATE INDEX sessions_of_clients ON sessions (n) WHERE origin = 'api' AND deleted_at IS NULL;
 
 CREATE TABLE proxied (
-    id                 bytea  PRIMARY KEY CHECK (length(id) = 16),
-    workspace_id       bytea  NOT NULL REFERENCES workspaces (id),
-    user_id            bytea  NOT NULL REFERENCES users (id),
+    id                 uuid   PRIMARY KEY,
+    workspace_id       uuid   NOT NULL REFERENCES workspaces (id),
+    user_id            uuid   NOT NULL REFERENCES users (id),
     provider           text   NOT NULL,
     model              bytea  NOT NULL,
     state              text   NOT NULL CHECK (state = 'OPEN' OR state = 'DONE'), -- OPEN: reserved under a cap, and perhaps sent
