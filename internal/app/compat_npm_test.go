@@ -103,6 +103,8 @@ func TestCompatOpenAI(t *testing.T) {
 		if err != nil || len(rounds) != 1 {
 			t.Fatalf("%d rounds, %v", len(rounds), err)
 		}
-		d.until(d.conn, rounds[0].Session.ID, func(e *regie.Event) bool { return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED") })
+		d.until(d.conn, rounds[0].Session.ID, func(e *regie.Event) bool {
+			return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED")
+		})
 	})
 }

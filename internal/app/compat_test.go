@@ -32,7 +32,7 @@ func (b *bed) door(change ...func(*compat.Config)) *door {
 	d := &door{bed: b, conn: b.connect()}
 	settings := compat.Config{Control: d.conn, Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
-	}}
+	}, Proxy: d.conn.Proxy()}
 	for _, c := range change {
 		c(&settings)
 	}

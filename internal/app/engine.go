@@ -70,6 +70,7 @@ type Engine struct {
 	indexes *indexes   // nil until it is wired
 
 	holder, place string // as holderName gives them
+	proxy         *passer
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
@@ -136,6 +137,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.Resumed != nil && len(resumed) > 0 {
 		o.Resumed(resumed)
 	}
+	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
+		return err
+	}
+	e.proxy = newPasser(e.local, e.log)
 	e.quickCheck()
 	return nil
 }
@@ -257,6 +262,9 @@ func (e *Engine) Close() error {
 	var errs []error
 	e.check()
 	e.wg.Wait()
+	if e.proxy != nil {
+		e.proxy.close()
+	}
 	if e.local != nil {
 		if e.undoer != nil {
 			e.undoer.Close() // what is being undone is held by the lease, which ends with the dispatcher

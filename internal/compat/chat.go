@@ -270,7 +270,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name := modelOf(data); s.proxies(name) {
-		s.proxyChat(w, r, name, data)
+		s.proxy(w, r, APIChat, name, data)
 		return
 	}
 	a, in, err := parseChat(data)

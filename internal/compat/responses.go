@@ -19,7 +19,7 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name := modelOf(data); s.proxies(name) {
-		s.proxyResponses(w, r, name, data)
+		s.proxy(w, r, APIResponses, name, data)
 		return
 	}
 	a, in, err := parseResponses(data)
