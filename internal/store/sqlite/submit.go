@@ -49,7 +49,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if found || err != nil {
 			return err
 		}
-		epoch, chain, err := t.freeSession(in, create, &out)
+		epoch, chain, waits, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if out.Created {
 			b.events = append(b.events, create.event)
 			err = t.importHistory(&b, in.History, now)
-		} else {
+		} else if waits || len(in.Results) > 0 {
 			err = t.settleClients(&b, &in, &out.Message, now)
 		}
 		if err != nil {
@@ -128,38 +128,40 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	return true, err
 }
 
-// freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch.
-func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch, chain int64, err error) {
+// freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch; waits says that calls of a
+// client's tools wait for their results.
+func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch, chain int64, waits bool, err error) {
 	if create != nil {
 		if out.Created, chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
-			return 1, chain, err
+			return 1, chain, false, err
 		}
 		if create.session.Origin != "" { // another request made it under the same key
-			return 0, 0, regie.Errorf(regie.CodeConflict, "another request came with this key before: give each request its own")
+			return 0, 0, false, regie.Errorf(regie.CodeConflict, "another request came with this key before: give each request its own")
 		}
 	}
 	var state, kind string
 	var undoing bool
-	err = t.row(`SELECT n, epoch, state, type, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED') FROM sessions
-		WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&chain, &epoch, &state, &kind, &undoing)
+	err = t.row(`SELECT n, epoch, state, type, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
+			EXISTS (SELECT 1 FROM calls c WHERE c.session = sessions.n AND c.origin = 'CLIENT' AND c.settled_at IS NULL) FROM sessions
+		WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&chain, &epoch, &state, &kind, &undoing, &waits)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return 0, 0, notFound("session", in.SessionID)
+		return 0, 0, false, notFound("session", in.SessionID)
 	case err != nil:
-		return 0, 0, err
+		return 0, 0, false, err
 	case undoing:
-		return 0, 0, errUndoing
+		return 0, 0, false, errUndoing
 	case regie.SessionType(kind) == regie.SessionSeed:
-		return 0, 0, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
+		return 0, 0, false, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
 	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
-		return 0, 0, regie.Errorf(regie.CodeConflict, "the session is closed")
+		return 0, 0, false, regie.Errorf(regie.CodeConflict, "the session is closed")
 	case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
 		out.Pending = true
-		return epoch, chain, nil
+		return epoch, chain, false, nil
 	}
 	epoch++
 	err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), chain)
-	return epoch, chain, err
+	return epoch, chain, waits, err
 }
 
 func (t *tx) insertRound(chain, epoch int64, in store.Submission, first bool, limits string, now time.Time) error {
