@@ -22,7 +22,7 @@ BENCH ?= ./internal/bench
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo npm test race vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate tidy tidy-check clean
+.PHONY: help build demo npm test race vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate openapi tidy tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ sdk-check: ## what the vendors' official SDKs make of our requests, and of the s
 
 translate: ## list the sentences without a French translation, and add them empty to the catalogue
 	$(GO) test ./internal/text -run TestCatalogue -count=1 -update
+
+openapi: ## the OpenAPI document and its page, from the operations and the comments of their types
+	$(GO) test ./internal/httpapi -run TestDocument -count=1 -update
 
 tidy: ## go.mod and go.sum, of the tools and of the check against the SDKs too
 	$(GO) mod tidy

@@ -16,6 +16,7 @@ const (
 	CodeConflict         Code = "CONFLICT"          // the object is not in a state that allows this
 	CodeRoundInProgress  Code = "ROUND_IN_PROGRESS" // the session is busy and the message was not to wait (spec 3)
 	CodeExpired          Code = "EXPIRED"           // the answer came after the deadline
+	CodeNoToken          Code = "NO_TOKEN"          // a request to a server without its token (spec 11.2)
 	CodeUserRejected     Code = "USER_REJECTED"     // a person denied the call (spec 4.4)
 	CodeForbidden        Code = "FORBIDDEN"         // a rule forbids the call (decision 19)
 	CodeStale            Code = "STALE_EPOCH"       // another holder has taken the session over (invariant 8)

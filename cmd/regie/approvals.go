@@ -48,7 +48,7 @@ func (c *command) approvalsCommand() *cobra.Command {
 
 // inbox reads what waits and prints it.
 func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(*app.Conn, string) (store.Inbox, error), show func(*chat.Page, store.Inbox)) error {
-	root, _, err := c.workspace(true)
+	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func reviewOf(a *regie.Approval, call regie.ID) *regie.Review {
 
 // resolve finds what a person answers, has it stored, and goes on with its run where this process is the engine (decision 1).
 func (c *command) resolve(ctx context.Context, f decideFlags, name string, say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error)) error {
-	root, _, err := c.workspace(true)
+	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return err
 	}

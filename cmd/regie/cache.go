@@ -22,7 +22,7 @@ func (c *command) cacheCommand() *cobra.Command {
 	stats := &cobra.Command{
 		Use: "stats", Args: usage(cobra.NoArgs), Short: c.text.T("What is in the response cache of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := c.scope(all)
+			root, err := c.scope(cmd.Context(), all)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func (c *command) cacheCommand() *cobra.Command {
 	empty := &cobra.Command{
 		Use: "clear", Args: usage(cobra.NoArgs), Short: c.text.T("Forget the answers of this workspace that would be given again; sessions keep theirs"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := c.scope(everything)
+			root, err := c.scope(cmd.Context(), everything)
 			if err != nil {
 				return err
 			}

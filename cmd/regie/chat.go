@@ -62,7 +62,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return err
 	}
 	terminal := attended(c.stdin, c.stderr)
-	request, err := c.start(f.here, f.agent, approval.Policy{Allow: f.allow, OnApproval: approval.Park, Questions: terminal})
+	request, err := c.start(ctx, f.here, f.agent, approval.Policy{Allow: f.allow, OnApproval: approval.Park, Questions: terminal})
 	if err != nil {
 		return err
 	}

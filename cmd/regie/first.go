@@ -39,6 +39,9 @@ func (c *command) origin(from string) string {
 
 // requireModel returns CodeNoModel where no model can answer. The sentence is short where the screen says the rest.
 func (c *command) requireModel(ctx context.Context) error {
+	if c.config.Server != "" { // it knows its own
+		return nil
+	}
 	c.settle(ctx)
 	err := c.config.RequireModel()
 	if err == nil {

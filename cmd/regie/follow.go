@@ -230,7 +230,6 @@ func (w *follower) finishOr(ctx context.Context, err error) (outcome, failed err
 // begin submits the request, or takes a round up.
 func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
 	if f.resume == "" {
-		request.Follows = true
 		if f.session != "" {
 			found, err := chat.FindSession(ctx, w.control, request.Root, f.session)
 			if err != nil {

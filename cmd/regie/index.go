@@ -38,7 +38,7 @@ func (c *command) indexCommand() *cobra.Command {
 }
 
 func (c *command) index(ctx context.Context, f indexFlags) error {
-	root, _, err := c.workspace(f.here)
+	root, _, err := c.directory(f.here)
 	if err != nil {
 		return err
 	}

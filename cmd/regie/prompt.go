@@ -64,7 +64,7 @@ func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) 
 	if _, _, _, err := f.exchangeNamed(); err != nil {
 		return err
 	}
-	root, err := c.scope(f.everywhere)
+	root, err := c.scope(ctx, f.everywhere)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,9 @@ func (c *command) root() *cobra.Command {
 		Use: "regie", Short: c.text.T("A self-hosted runtime for AI agents with controlled autonomy"),
 		SilenceUsage: true, SilenceErrors: true, Version: version,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
-			c.config, err = config.Load(os.Getenv, c.flags)
+			if c.config, err = config.Load(os.Getenv, c.flags); err == nil && c.flags.Workspace != "" && c.config.Server == "" {
+				err = regie.Errorf(codeUsage, "--workspace goes with --server: here a workspace is the directory that you are in")
+			}
 			return err
 		},
 	}
@@ -97,13 +99,15 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
 	flags.StringVar(&c.flags.Database, "database", "", c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
 	flags.StringVar(&c.flags.Config, "config", "", c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
+	flags.StringVar(&c.flags.Server, "server", "", c.text.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
+	flags.StringVar(&c.flags.Workspace, "workspace", "", c.text.T("with --server: a directory of the server's machine in place of this one"))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
 		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(),
+		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(),
 	)
 	c.speak(root)
 	return root
@@ -135,7 +139,7 @@ func (c *command) fail(err error) int {
 }
 
 func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
-	if !o.ReadOnly {
+	if !o.ReadOnly && c.config.Server == "" {
 		c.settle(ctx)
 	}
 	return c.attach(ctx, o)
@@ -143,7 +147,5 @@ func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error)
 
 // attach connects for what needs no model: none is looked for.
 func (c *command) attach(ctx context.Context, o app.Options) (*app.Conn, error) {
-	o.Config = c.config
-	o.Log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: c.level}))
-	return app.Connect(ctx, o)
+	return app.Connect(ctx, c.options(o))
 }

@@ -26,7 +26,7 @@ func (c *command) rulesCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if !all {
-				if filter.Root, _, err = c.workspace(true); err != nil {
+				if filter.Root, _, err = c.workspace(cmd.Context(), true); err != nil {
 					return err
 				}
 			}
@@ -58,7 +58,7 @@ func (c *command) rulesCommand() *cobra.Command {
 
 // revoke takes the named rules back; where no other regie runs, this one only stores it.
 func (c *command) revoke(ctx context.Context, names []string) error {
-	root, _, err := c.workspace(true)
+	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return err
 	}

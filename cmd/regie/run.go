@@ -245,7 +245,7 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 		return dispatch.RunRequest{}, err
 	}
 	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network}
-	request, err := c.start(f.here, f.agent, policy)
+	request, err := c.start(ctx, f.here, f.agent, policy)
 	if err != nil {
 		return request, err
 	}
@@ -265,32 +265,57 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 }
 
 // start is what a message to an agent in this directory is sent with.
-func (c *command) start(here bool, agent string, policy approval.Policy) (dispatch.RunRequest, error) {
+func (c *command) start(ctx context.Context, here bool, agent string, policy approval.Policy) (dispatch.RunRequest, error) {
 	if err := policy.Validate(); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	root, foundBy, err := c.workspace(here)
+	root, foundBy, err := c.workspace(ctx, here)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	c.tellProject(root)
+	if c.config.Server == "" {
+		c.tellProject(root)
+	}
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
 		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,
 	}
-	if c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
+	if c.config.Server == "" && c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
 		request.Settings = c.config.Fingerprint()
 	}
 	return request, nil
 }
 
-// workspace is that of the current directory; here takes the home directory or / too.
-func (c *command) workspace(here bool) (root, foundBy string, err error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+// workspace is that of the current directory, or of the one that --workspace names on a server's machine; here takes the home directory or / too.
+func (c *command) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
+	dir := c.flags.Workspace
+	if dir == "" {
+		if dir, err = os.Getwd(); err != nil {
+			return "", "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+		}
+	}
+	if c.config.Server != "" {
+		return c.served(ctx, dir, here)
 	}
 	return workspace.Detect(dir, os.Getenv("HOME"), here)
+}
+
+// directory is workspace for what works on this machine's own files.
+func (c *command) directory(here bool) (root, foundBy string, err error) {
+	if c.config.Server != "" {
+		return "", "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
+	}
+	return c.workspace(context.Background(), here)
+}
+
+// served is the workspace of a directory of a server's machine.
+func (c *command) served(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
+	conn, err := c.attach(ctx, app.Options{})
+	if err != nil {
+		return "", "", err
+	}
+	place, err := conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: dir, Here: here})
+	return place.Root, place.FoundBy, errors.Join(err, conn.Close())
 }
 
 // awaitJob waits for the job no longer than the timeout. What reads standard input then is left behind: the process ends.

@@ -53,13 +53,13 @@ func (c *command) runsCommand() *cobra.Command {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
 			}
-			root, err := c.scope(all)
+			root, err := c.scope(cmd.Context(), all)
 			if err != nil {
 				return err
 			}
 			var today string
 			rounds, err := look(cmd.Context(), c, []store.RoundSummary{}, func(conn *app.Conn) ([]store.RoundSummary, error) {
-				rounds, err := conn.List(cmd.Context(), root, limit)
+				rounds, err := conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
 				if err != nil || asJSON {
 					return rounds, err
 				}
@@ -110,9 +110,9 @@ func look[T any](ctx context.Context, c *command, empty T, read func(*app.Conn) 
 }
 
 // scope is the root of the workspace in which things are looked for (spec 2.1); empty for all of them.
-func (c *command) scope(all bool) (root string, err error) {
+func (c *command) scope(ctx context.Context, all bool) (root string, err error) {
 	if !all {
-		root, _, err = c.workspace(true)
+		root, _, err = c.workspace(ctx, true)
 	}
 	return root, err
 }
@@ -120,7 +120,7 @@ func (c *command) scope(all bool) (root string, err error) {
 // findRun returns the one run of this workspace, or with all of any, that a person names: by its id, by the last four or more characters
 // of it, by its first eight or more, or as last.
 func (c *command) findRun(ctx context.Context, control dispatch.Control, all bool, name string) (store.RoundView, error) {
-	root, err := c.scope(all)
+	root, err := c.scope(ctx, all)
 	if err != nil {
 		return store.RoundView{}, err
 	}
@@ -144,7 +144,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 		round, err := newestRun(ctx, control, root)
 		return round.ID, err
 	}
-	rounds, err := control.List(ctx, root, maxRuns)
+	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: maxRuns})
 	if err != nil {
 		return regie.ID{}, err
 	}
@@ -163,7 +163,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 
 // newestRun returns the run that last means.
 func newestRun(ctx context.Context, control dispatch.Control, root string) (regie.Round, error) {
-	rounds, err := control.List(ctx, root, 1)
+	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: 1})
 	switch {
 	case err != nil:
 		return regie.Round{}, err

@@ -83,7 +83,7 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 	if strings.TrimSpace(query) == "" && !f.exact && !f.regex {
 		return regie.Errorf(codeUsage, "there is nothing to look for: the query is empty")
 	}
-	root, _, err := c.workspace(f.here)
+	root, _, err := c.directory(f.here)
 	if err != nil {
 		return err
 	}

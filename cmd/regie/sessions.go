@@ -33,7 +33,7 @@ func (c *command) sessionsCommand() *cobra.Command {
 			var filter store.SessionFilter
 			var err error
 			if !all {
-				if filter.Root, _, err = c.workspace(true); err != nil {
+				if filter.Root, _, err = c.workspace(cmd.Context(), true); err != nil {
 					return err
 				}
 			}
@@ -88,7 +88,7 @@ func (c *command) sessionsCommand() *cobra.Command {
 // withSession attaches, finds the session that a person names in this workspace, and does something with it.
 func withSession[T any](ctx context.Context, c *command, o app.Options, name string, do func(*app.Conn, regie.ID) (T, error)) (T, error) {
 	var out T
-	root, _, err := c.workspace(true)
+	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return out, err
 	}

@@ -16,7 +16,7 @@ func (c *command) skillsCommand() *cobra.Command {
 		Use: "skills", Args: usage(cobra.NoArgs), Short: c.text.T("The skills that an agent has in this directory"),
 		Long: c.text.T("List the skills that an agent has in this directory: instructions for kinds of tasks, each a directory with a SKILL.md, in the open Agent Skills format. An agent is told the name and the description of each, and reads the rest when a task is about it.\n\nThey are read from .regie/skills and .agents/skills of a workspace that you trust (regie trust), and of your own from skills beside your regie.yaml and from ~/.agents/skills. Of two with one name the first in this order is taken."),
 		RunE: func(*cobra.Command, []string) error {
-			root, _, err := c.workspace(true)
+			root, _, err := c.directory(true)
 			if err != nil {
 				return err
 			}

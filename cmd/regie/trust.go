@@ -58,7 +58,7 @@ func (c *command) workspaceOf(args []string) (string, error) {
 		root, _, err := app.Workspace(args[0], os.Getenv("HOME"), true)
 		return root, err
 	}
-	root, _, err := c.workspace(true)
+	root, _, err := c.directory(true)
 	return root, err
 }
 

@@ -127,7 +127,7 @@ func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatc
 // undoPlans asks what would be done, beside whatever engine there is.
 func (c *command) undoPlans(ctx context.Context, in *dispatch.UndoRequest, series chat.UndoSeries, f undoFlags) ([]regie.UndoPlan, error) {
 	var err error
-	if in.Root, _, err = c.workspace(true); err != nil {
+	if in.Root, _, err = c.workspace(ctx, true); err != nil {
 		return nil, err
 	}
 	for _, name := range series.Names {

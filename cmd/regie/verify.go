@@ -57,7 +57,7 @@ func (c *command) verifyCommand() *cobra.Command {
 // verify checks the logs that are named. A removed session is found by a part of its own id only. Where there is no database nothing was
 // checked, and that is never taken for a log that is as it was written.
 func (c *command) verify(ctx context.Context, all bool, args []string) ([]store.LogReport, error) {
-	root, err := c.scope(all)
+	root, err := c.scope(ctx, all)
 	if err != nil {
 		return nil, err
 	}

@@ -391,7 +391,7 @@ func TestMessagesWhileBusy(t *testing.T) {
 // rounds lists the rounds of the workspace once there are n.
 func (b *bed) rounds(control dispatch.Control, n int) []store.RoundSummary {
 	b.t.Helper()
-	list, err := control.List(b.t.Context(), b.root, 10)
+	list, err := control.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 10})
 	if err != nil || len(list) < n {
 		b.t.Fatalf("%d rounds, want %d: %v", len(list), n, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // openaiClient returns node and the script that talks with OpenAI's own client, which make npm installs.
@@ -99,7 +100,7 @@ func TestCompatOpenAI(t *testing.T) {
 		d := newBed(t, m).door()
 		d.runs("abort", `{"aborted":true}`)
 		close(free)
-		rounds, err := d.conn.List(t.Context(), "", 10)
+		rounds, err := d.conn.List(t.Context(), store.RoundFilter{Limit: 10})
 		if err != nil || len(rounds) != 1 {
 			t.Fatalf("%d rounds, %v", len(rounds), err)
 		}

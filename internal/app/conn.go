@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -25,7 +25,7 @@ type Conn struct {
 
 	mu     sync.Mutex
 	engine *Engine
-	client *httpapi.Client
+	client *client.Client
 }
 
 // Connect attaches to the data directory.
@@ -76,6 +76,31 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 	engine.dispatcher.Drain(ctx)
 }
 
+// remote attaches to the server that the settings name. It returns CodeServerDown where that does not answer.
+func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
+	token := c.options.Config.Token
+	if token == "" {
+		var err error
+		if token, err = ReadToken(c.options.Config.DataDir); err != nil {
+			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)", c.options.Config.Server, err)
+		}
+	}
+	remote, err := client.New(c.options.Config.Server, token, text.New(c.options.Config.Language).Language())
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, errAway)
+	defer cancel()
+	if err := remote.Alive(waiting); err != nil {
+		remote.Close()
+		return nil, regie.Errorf(regie.CodeServerDown, "no Regie answers at %s: is regie serve running there? (%v)", c.options.Config.Server, err)
+	}
+	c.client = remote
+	return remote, nil
+}
+
+var errAway = regie.Errorf(regie.CodeServerDown, "the server does not answer")
+
 // attach returns the Control at hand, or becomes the engine, or finds the one that runs.
 func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	c.mu.Lock()
@@ -85,6 +110,9 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	}
 	if c.client != nil {
 		return c.client, nil
+	}
+	if c.options.Config.Server != "" {
+		return c.remote(ctx)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, silent(c.options.Config.DataDir))
 	defer cancel()
@@ -125,7 +153,7 @@ func silent(dir string) error {
 
 // found makes this process a client where an engine answers.
 func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
-	client := httpapi.NewClient(dial, text.New(c.options.Config.Language).Language())
+	client := client.Local(dial, text.New(c.options.Config.Language).Language())
 	if client.Alive(ctx) != nil {
 		client.Close()
 		return false
@@ -170,13 +198,16 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 	var since time.Time // the engine has gone
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		control, err := c.attach(ctx)
+		if regie.CodeOf(err) == regie.CodeServerDown && !since.IsZero() && time.Since(since) < goneFor && rest(ctx, pause) == nil {
+			continue // it is being started again
+		}
 		if err != nil {
 			var none T
 			return none, err
 		}
 		asked := time.Now()
 		out, err := fn(control)
-		if regie.CodeOf(err) == regie.CodeLocked && c.isClient(control) {
+		if regie.CodeOf(err) == regie.CodeLocked && c.isClient(control) && c.options.Config.Server == "" {
 			return out, silent(c.options.Config.DataDir)
 		}
 		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(control) {
@@ -188,11 +219,18 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 		if time.Since(since) > goneFor {
 			return out, err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return out, context.Cause(ctx)
+		if err := rest(ctx, pause); err != nil {
+			return out, err
 		}
+	}
+}
+
+func rest(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -302,8 +340,8 @@ func (c *Conn) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.
 }
 
 // List implements dispatch.Control.
-func (c *Conn) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, root, limit) })
+func (c *Conn) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.RoundSummary, error) { return control.List(ctx, filter) })
 }
 
 // Spent implements dispatch.Control.
@@ -320,5 +358,19 @@ func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink f
 			}
 			return sink(item)
 		})
+	})
+}
+
+// Watch implements dispatch.Control. Over a change of engines it says that all sessions should be looked at anew.
+func (c *Conn) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	again := false
+	return c.say(ctx, func(control dispatch.Control) error {
+		if again {
+			if err := sink(regie.Event{Type: regie.EventSession}); err != nil {
+				return err
+			}
+		}
+		again = true
+		return control.Watch(ctx, sink)
 	})
 }

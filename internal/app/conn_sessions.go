@@ -18,6 +18,11 @@ func (c *Conn) Session(ctx context.Context, session regie.ID) (store.SessionView
 	return on(ctx, c, func(control dispatch.Control) (store.SessionView, error) { return control.Session(ctx, session) })
 }
 
+// Messages implements dispatch.Sessions.
+func (c *Conn) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.MessageView, error) { return control.Messages(ctx, in) })
+}
+
 // Fork implements dispatch.Sessions. The new session's id makes asking again harmless.
 func (c *Conn) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
 	if in.SessionID.IsZero() {

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
-	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/sandbox"
@@ -143,7 +143,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", state.Socket)
 	}
-	client := httpapi.NewClient(dial, text.New(c.Language).Language())
+	client := client.Local(dial, text.New(c.Language).Language())
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, doctorEngine)
 	defer cancel()

@@ -62,6 +62,7 @@ type Engine struct {
 	lock   *os.File
 	server *http.Server
 	served chan struct{}
+	public *Served // nil where only this machine's user's commands ask
 	check  context.CancelFunc
 	wg     sync.WaitGroup
 	log    *slog.Logger
@@ -226,8 +227,7 @@ func (e *Engine) serve(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	translate := func(language string, err error) string { return text.New(language).Error(err) }
-	e.server = &http.Server{Handler: httpapi.Handler(e.local, translate)} //nolint:gosec // a private Unix socket: its only clients are the user's own
+	e.server = &http.Server{Handler: httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate})} //nolint:gosec // a private Unix socket: its only clients are the user's own
 	e.served = make(chan struct{})
 	go func() {
 		defer close(e.served)
@@ -237,6 +237,9 @@ func (e *Engine) serve(c config.Config) error {
 	}()
 	return nil
 }
+
+// translate renders an error's sentence in the language of who asked.
+func translate(language string, err error) string { return text.New(language).Error(err) }
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it. A database that does
 // not answer for a moment is not damaged, and what runs has its own patience with it.
@@ -262,6 +265,9 @@ func (e *Engine) Close() error {
 	var errs []error
 	e.check()
 	e.wg.Wait()
+	if e.public != nil {
+		e.public.refuse()
+	}
 	if e.proxy != nil {
 		e.proxy.close()
 	}
@@ -271,6 +277,9 @@ func (e *Engine) Close() error {
 		}
 		if e.dispatcher != nil {
 			e.dispatcher.Close(dispatch.ErrGone)
+		}
+		if e.public != nil {
+			errs = append(errs, e.public.end())
 		}
 		if e.server != nil {
 			errs = append(errs, e.server.Close())

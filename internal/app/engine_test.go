@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // TestOneEngine asserts decision 1: one process holds the data directory, the others are its clients.
@@ -42,7 +43,7 @@ func TestOneEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, b.await(second, run), regie.EndAnswered)
-	list, err := second.List(t.Context(), b.root, 5)
+	list, err := second.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 5})
 	if err != nil || len(list) != 1 || list[0].Round.ID != run.RoundID || list[0].Text != "do it" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -137,7 +138,7 @@ func TestSubmitRefuses(t *testing.T) {
 			}
 		}
 	}
-	list, err := conn.List(t.Context(), "", 5)
+	list, err := conn.List(t.Context(), store.RoundFilter{Limit: 5})
 	if err != nil || len(list) != 0 {
 		t.Errorf("refused requests left %+v, %v", list, err)
 	}

@@ -38,7 +38,7 @@ func (b *bed) events(session regie.ID) []regie.Event {
 	b.t.Helper()
 	conn := b.connect()
 	defer conn.Close()
-	rounds, err := conn.List(b.t.Context(), b.root, 1)
+	rounds, err := conn.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 1})
 	if err != nil || len(rounds) == 0 || rounds[0].Session.ID != session {
 		b.t.Fatalf("the newest run is %+v, %v", rounds, err)
 	}
@@ -270,7 +270,9 @@ func TestDialectsOfOneThread(t *testing.T) {
 
 // TestJSONDeltas streams the text of the object, and nothing else of it.
 func TestJSONDeltas(t *testing.T) {
+	joined := make(chan struct{})
 	pieces := func(w http.ResponseWriter, r *http.Request) {
+		<-joined
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{`{"pre_te`, `xt":"It `, `is so\n`, `\u00e9."`, `,"plan":null}`} {
 			chunk(w, map[string]any{"content": piece})
@@ -281,7 +283,6 @@ func TestJSONDeltas(t *testing.T) {
 	conn := b.connect()
 	defer conn.Close()
 	in := b.inJSON(everything)
-	in.Follows = true
 	run, err := conn.Submit(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -290,6 +291,9 @@ func TestJSONDeltas(t *testing.T) {
 	err = conn.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
 		if item.Delta != nil {
 			streamed.WriteString(item.Delta.Content)
+		}
+		if item.Event != nil && item.Event.Seq == 1 {
+			close(joined)
 		}
 		var m regie.Message
 		if item.Event != nil && item.Event.Type == regie.EventMessage && json.Unmarshal(item.Event.Body, &m) == nil && m.AI != nil {

@@ -51,7 +51,8 @@ type local struct {
 
 // Submit implements dispatch.Control.
 func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	if err := l.fill(ctx, &in); err != nil {
+	unnamed, err := l.fill(ctx, &in)
+	if err != nil {
 		return dispatch.Run{}, err
 	}
 	if err := l.validate(&in); err != nil {
@@ -78,9 +79,6 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 			return run, err
 		}
 	}
-	if in.Follows {
-		l.dispatcher.Expect(in.SessionID)
-	}
 	var accepted store.Accepted
 	submission := store.Submission{
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy, History: imported(&in), Results: in.Results,
@@ -103,8 +101,8 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		accepted, err = l.dispatcher.Submit(ctx, submission)
 		return err
 	})
-	if err != nil && in.Follows {
-		l.dispatcher.Unexpect(in.SessionID)
+	if err == nil && unnamed {
+		err = l.store.Rename(ctx, in.SessionID, title(said(&in))) // one that was made before its first message
 	}
 	return dispatch.Run{
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
@@ -273,8 +271,8 @@ func (l *local) Get(ctx context.Context, round regie.ID) (store.RoundView, error
 }
 
 // List implements dispatch.Control.
-func (l *local) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	return l.store.Rounds(ctx, root, limit)
+func (l *local) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+	return l.store.Rounds(ctx, filter)
 }
 
 // Spent implements dispatch.Control.
@@ -290,6 +288,11 @@ func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink 
 		return err
 	}
 	return l.dispatcher.Stream(ctx, session, after, sink)
+}
+
+// Watch implements dispatch.Control.
+func (l *local) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	return l.dispatcher.Watch(ctx, sink)
 }
 
 // title names a session after its first message.

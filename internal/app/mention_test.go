@@ -183,7 +183,7 @@ func TestNamedWhileBusy(t *testing.T) {
 	if n := first.Round.Counters; n.Total != 2 || n.Queries != 1 {
 		t.Errorf("counters %+v", n)
 	}
-	rounds, err := b.conn.List(t.Context(), "", 1)
+	rounds, err := b.conn.List(t.Context(), store.RoundFilter{Limit: 1})
 	if err != nil || rounds[0].Text != "then @gone.txt and @stays.txt" {
 		t.Fatalf("%+v, %v", rounds, err)
 	}

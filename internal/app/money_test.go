@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // used is what each reply of these tests claims: 4,000 tokens of a prompt, 1,000 of them cached, and 500 of a reply.
@@ -74,7 +75,7 @@ func TestCost(t *testing.T) {
 	}
 	whole := regie.Spending{Cost: 2 * each, Known: true}
 	session, err := conn.Session(t.Context(), run.SessionID)
-	rounds, err2 := conn.List(t.Context(), b.root, 10)
+	rounds, err2 := conn.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 10})
 	today, err3 := conn.Spent(t.Context(), b.root)
 	if err != nil || err2 != nil || err3 != nil {
 		t.Fatal(err, err2, err3)
@@ -259,7 +260,7 @@ func TestPriceUnknown(t *testing.T) {
 	if regie.CodeOf(err) != regie.CodePriceUnknown || !strings.Contains(err.Error(), "providers.openai.prices") {
 		t.Errorf("%v", err)
 	}
-	if rounds, err := conn.List(t.Context(), b.root, 10); err != nil || len(rounds) != 1 {
+	if rounds, err := conn.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 10}); err != nil || len(rounds) != 1 {
 		t.Errorf("%d rounds, %v", len(rounds), err)
 	}
 }

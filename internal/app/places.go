@@ -18,22 +18,24 @@ import (
 // mainAgent answers where nothing else is said.
 const mainAgent = "main"
 
-// fill settles what a request leaves open of the workspace, the agent and the model: that of its session, else of this engine's settings.
-func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) error {
+// fill settles what a request leaves open of the workspace, the agent and the model: that of its session, else of this engine's settings. unnamed says
+// that its session has no name yet.
+func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool, err error) {
 	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
-		return nil
+		return false, nil
 	}
 	session, place, err := l.store.Session(ctx, in.SessionID)
 	switch {
 	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
-		return regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s", in.SessionID, in.WorkspaceID)
+		return false, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s", in.SessionID, in.WorkspaceID)
 	case regie.CodeOf(err) == regie.CodeNotFound:
 		if place, err = l.known(ctx, in); err != nil {
-			return err
+			return false, err
 		}
 	case err != nil:
-		return err
+		return false, err
 	}
+	unnamed = !session.ID.IsZero() && session.Name == ""
 	if in.Root == "" {
 		in.Root, in.FoundBy = place.Root, place.FoundBy
 	}
@@ -47,12 +49,12 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) error {
 		in.Provider, in.Model = l.config.Provider, cmp.Or(in.Model, l.config.Model)
 	}
 	if in.Provider == "" || in.Model == "" {
-		return cmp.Or(l.config.RequireModel(), error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
+		return false, cmp.Or(l.config.RequireModel(), error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
 	}
 	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
 		in.Settings = l.config.FingerprintOf(in.Provider)
 	}
-	return nil
+	return unnamed, nil
 }
 
 // known is the workspace that a request for a new session names.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -48,6 +49,23 @@ func (l *local) Session(ctx context.Context, session regie.ID) (store.SessionVie
 	}
 	view.Audit = &report
 	return view, err
+}
+
+// Messages implements dispatch.Sessions.
+func (l *local) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
+	if _, _, err := l.store.Session(ctx, in.SessionID); err != nil {
+		return nil, err
+	}
+	thread, err := l.store.Thread(ctx, in.SessionID, in.After)
+	out := []store.MessageView{}
+	for i := range thread.Messages {
+		if len(out) == cmp.Or(in.Limit, 1000) {
+			break
+		}
+		m := &thread.Messages[i]
+		out = append(out, store.MessageView{Seq: m.Seq, Time: m.Time, Message: *m, Calls: thread.Calls[m.ID], Superseded: m.Superseded})
+	}
+	return out, err
 }
 
 // mayStore reports why this process changes nothing, or nil.

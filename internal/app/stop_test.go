@@ -174,7 +174,7 @@ func TestClosedEngine(t *testing.T) {
 	}
 	conn = b.connect()
 	defer conn.Close()
-	if list, err := conn.List(t.Context(), "", 10); err != nil || len(list) != 1 {
+	if list, err := conn.List(t.Context(), store.RoundFilter{Limit: 10}); err != nil || len(list) != 1 {
 		t.Errorf("%d runs, %v", len(list), err)
 	}
 }
@@ -206,7 +206,7 @@ func TestSubmissionsMeetClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	group.Wait()
-	if list, err := client.List(t.Context(), "", 100); err != nil || len(list) != 20 {
+	if list, err := client.List(t.Context(), store.RoundFilter{Limit: 100}); err != nil || len(list) != 20 {
 		t.Errorf("%d runs, %v", len(list), err)
 	}
 }

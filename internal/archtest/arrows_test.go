@@ -15,19 +15,20 @@ const everything = "internal/..."
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
 	{"cmd/regie", []string{".", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
-	{"internal/crash", []string{".", everything}, "harness around the whole program"},
+	{"internal/crash", []string{".", "client", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{
 		".", "internal/dialect", "internal/dispatch", "internal/prompt", "internal/provider", "internal/store", "internal/store/sqlite", "internal/tool", "internal/toolkit/...",
 	}, "what every harness asserts of a session, for tests"},
 	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
 	{"internal/archtest", nil, "reads source, runs nothing"},
-	{"internal/app", []string{".", everything}, "the only importer of everything"},
+	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
 	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
 	{"internal/compat", []string{
 		".", "internal/approval", "internal/dispatch", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
+	{"client", []string{".", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
 	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
 	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},

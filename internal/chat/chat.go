@@ -331,7 +331,6 @@ func (c *Chat) said(ctx context.Context, line string) error {
 func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error {
 	request := c.Request
 	request.ClientID, request.SessionID, request.Text, request.WhenBusy = regie.NewID().String(), c.session, text, when
-	request.Follows = c.feed == nil
 	if request.Segments = Mentions(text, c.Look); request.Segments != nil {
 		request.Text = ""
 	}

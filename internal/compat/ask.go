@@ -82,7 +82,7 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 		return submitted{}, err
 	}
 	in := dispatch.RunRequest{
-		Agent: a.model, Follows: true,
+		Agent:  a.model,
 		Policy: approval.Policy{OnApproval: approval.OnApproval(s.OnApproval), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
 	}
 	key := r.Header.Get("Idempotency-Key")

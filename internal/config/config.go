@@ -28,7 +28,9 @@ const (
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
 	DataDir  string
-	Database string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
+	// Server is the address of the server that commands ask in place of an engine of this machine, Token what they show it; neither is printed.
+	Server, Token string
+	Database      string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
 	Language string
 	Provider string // the name of the chosen provider
 	BaseURL  string // its address
@@ -54,14 +56,14 @@ type Config struct {
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Database, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
+	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
 }
 
 // Variables are those of the environment that settings are read from.
 func Variables() []string {
 	return []string{
 		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG", "REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
-		"REGIE_RECORD_RAW", "REGIE_REPLAY",
+		"REGIE_RECORD_RAW", "REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
 	}
 }
 
@@ -84,6 +86,8 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	}
 	c.DataDir = pick("data_dir", flags.DataDir, "--data-dir", "REGIE_DATA_DIR")
 	c.Database = pick("database", flags.Database, "--database", "REGIE_DATABASE")
+	c.Server = pick("server", flags.Server, "--server", "REGIE_SERVER")
+	c.Token = pick("token", "", "", "REGIE_TOKEN")
 	c.Language = pick("language", "", "", "REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 	c.Provider = pick("provider", flags.Provider, "--provider", "REGIE_PROVIDER")
 	c.BaseURL = pick("base_url", flags.BaseURL, "--base-url", "REGIE_BASE_URL")
@@ -104,6 +108,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	}
 	if err := c.placeDatabase(env); err != nil {
 		return c, err
+	}
+	if c.Server != "" { // whose models answer
+		return c, nil
 	}
 	if err := c.collect(env); err != nil {
 		return c, err

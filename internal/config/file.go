@@ -23,6 +23,8 @@ const maxFile = 1 << 20
 
 // File is what regie.yaml settles (spec 13). It knows the keys of the features that exist; any other is refused.
 type File struct {
+	// Listen is where regie serve listens; empty means DefaultListen.
+	Listen     string               `yaml:"listen"`
 	Approvals  Approvals            `yaml:"approvals"`
 	Automation Automation           `yaml:"automation"`
 	Database   string               `yaml:"database"`
@@ -36,6 +38,9 @@ type File struct {
 	Shell      Shell                `yaml:"shell"`
 	Workspace  Workspace            `yaml:"workspace"`
 }
+
+// DefaultListen is where regie serve listens where nobody says (spec 13).
+const DefaultListen = "127.0.0.1:7333"
 
 // Approvals are the app's word on what people are asked about (spec 4.4, 13).
 type Approvals struct {

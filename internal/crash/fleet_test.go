@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/invariant"
 )
 
@@ -55,7 +55,7 @@ type figures struct {
 type member struct {
 	name, dir string
 	random    *rand.Rand // of its own goroutine
-	client    *httpapi.Client
+	client    *client.Client
 
 	// under the fleet's mu
 	process *exec.Cmd
@@ -127,7 +127,7 @@ func newFleet(h *harness, n int) *fleet {
 			h.t.Fatal(err)
 		}
 		socket := filepath.Join(settings.DataDir, "engine.sock")
-		m.client = httpapi.NewClient(func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", socket) }, "en")
+		m.client = client.Local(func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", socket) }, "en")
 		m.client.Patience = time.Second
 		f.members = append(f.members, m)
 	}

@@ -237,7 +237,7 @@ func (p *person) step(ctx context.Context) (over bool, err error) {
 
 // look reports whether every round of the session has ended, or else waits for a person.
 func (p *person) look(ctx context.Context) (idle, waits bool, err error) {
-	rounds, err := p.conn.List(ctx, p.root, 200)
+	rounds, err := p.conn.List(ctx, store.RoundFilter{Root: p.root, Limit: 200})
 	idle, waits = true, true
 	for i := range rounds {
 		if r := &rounds[i]; r.Session.ID == p.session {
@@ -378,7 +378,7 @@ func (p *person) sayUndo(ctx context.Context, key string, in dispatch.UndoReques
 
 // stuck says how the session stands.
 func (p *person) stuck(ctx context.Context) error {
-	rounds, err := p.conn.List(ctx, p.root, 200)
+	rounds, err := p.conn.List(ctx, store.RoundFilter{Root: p.root, Limit: 200})
 	out := []error{fmt.Errorf("the session does not end: %w", err)}
 	for i := range rounds {
 		if r := &rounds[i]; r.Session.ID == p.session {

@@ -65,3 +65,10 @@ func (d *Dispatcher) Close(why error) {
 		d.endLease()
 	}
 }
+
+// Ended returns why nothing is started any more, or nil.
+func (d *Dispatcher) Ended() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended
+}

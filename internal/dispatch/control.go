@@ -35,12 +35,14 @@ type Control interface {
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
 	// Prompt returns what would be sent to a session's model now, or what was sent in a stored model call, byte for byte (decision 14).
 	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
-	// List returns the newest rounds of the workspace at root, or of all for "".
-	List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	// List returns the rounds that a filter selects, the newest first.
+	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them (spec 11.4).
 	Spent(ctx context.Context, root string) (store.Spent, error)
 	// Events gives a session's log after a sequence number and then follows it, until sink returns an error or ctx ends.
 	Events(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error
+	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
+	Watch(ctx context.Context, sink func(regie.Event) error) error
 	Sessions
 	Undoing
 	Caching
@@ -91,8 +93,6 @@ type RunRequest struct {
 	Limits regie.Limits `json:"limits"`
 	// WhenBusy says what becomes of the message while a round of the session is open (decision 10).
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
-	// Follows says that the caller will ask for the session's events at once: what streams until then is kept for it.
-	Follows bool `json:"follows,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
 	// NoCache has the run neither answered from the response cache nor kept in it, whatever the agent's settings say (spec 6.4).

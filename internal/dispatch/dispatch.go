@@ -273,7 +273,6 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 			d.mu.Unlock()
 			d.leaveAlone(id)
 		}
-		d.hub.forget(session)
 		d.drop(id, h)
 		d.hub.Commit(session, nil) // wakes the streams that wait for the end of this round
 		if stopped, ok := errors.AsType[engine.Stopped](context.Cause(h.ctx)); ok && h.err == nil {

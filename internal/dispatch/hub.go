@@ -45,10 +45,11 @@ const (
 type Hub struct {
 	mu      sync.Mutex
 	readers map[regie.ID]map[*reader]struct{}
-	// expected are readers that were announced and have not come yet; they are among readers.
-	expected map[regie.ID]*reader
 	// foreign is told what other processes committed; nil where there are none. It may not block.
 	foreign func(session regie.ID)
+	// partials are the replies that stream in now, by session: who joins in the middle first gets what was said so far (spec 5.4).
+	partials map[regie.ID]*partial
+	watchers map[*watcher]struct{}
 }
 
 type reader struct {
@@ -63,49 +64,16 @@ type reader struct {
 
 // NewHub returns a hub without readers.
 func NewHub() *Hub {
-	return &Hub{readers: map[regie.ID]map[*reader]struct{}{}, expected: map[regie.ID]*reader{}}
-}
-
-// expect begins to keep a session's deltas for the next one who joins: whoever sends a first message can follow only once the session is
-// there, and the reply may be faster.
-func (h *Hub) expect(session regie.ID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.expected[session] == nil {
-		h.expected[session] = h.add(session)
+	return &Hub{
+		readers: map[regie.ID]map[*reader]struct{}{}, partials: map[regie.ID]*partial{}, watchers: map[*watcher]struct{}{},
 	}
 }
 
-// forget ends an expectation that nobody has met.
-func (h *Hub) forget(session regie.ID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if r := h.expected[session]; r != nil {
-		delete(h.expected, session)
-		h.remove(session, r)
-	}
-}
-
-// join returns a reader of a session: the expected one, where there is one.
+// join returns a reader of a session, which begins with what its model has said so far.
 func (h *Hub) join(session regie.ID) *reader {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r := h.expected[session]; r != nil {
-		delete(h.expected, session)
-		return r
-	}
-	return h.add(session)
-}
-
-func (h *Hub) leave(session regie.ID, r *reader) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.remove(session, r)
-}
-
-// add and remove are called with the lock held.
-func (h *Hub) add(session regie.ID) *reader {
-	r := &reader{wake: make(chan struct{}, 1), grew: true}
+	r := &reader{wake: make(chan struct{}, 1), grew: true, deltas: h.partials[session].deltas()}
 	if h.readers[session] == nil {
 		h.readers[session] = map[*reader]struct{}{}
 	}
@@ -113,7 +81,9 @@ func (h *Hub) add(session regie.ID) *reader {
 	return r
 }
 
-func (h *Hub) remove(session regie.ID, r *reader) {
+func (h *Hub) leave(session regie.ID, r *reader) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	delete(h.readers[session], r)
 	if len(h.readers[session]) == 0 {
 		delete(h.readers, session)
@@ -124,10 +94,12 @@ func (h *Hub) remove(session regie.ID, r *reader) {
 func (h *Hub) Commit(session regie.ID, added *store.Appended) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.readers[session]) == 0 {
+	if len(h.readers[session]) == 0 && h.partials[session] == nil && len(h.watchers) == 0 {
 		return
 	}
 	events := added.Events(session)
+	h.settle(session, events)
+	h.tellWatchers(session, events)
 	for r := range h.readers[session] {
 		r.learn(events)
 	}
@@ -137,6 +109,7 @@ func (h *Hub) Commit(session regie.ID, added *store.Appended) {
 func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.keep(session, round, exchange, d)
 	for r := range h.readers[session] {
 		r.hear(Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 		r.ring()
@@ -225,13 +198,6 @@ func (r *reader) take(after int64) (h heard) {
 // ErrGone says that the engine of this process ends: whoever asks again asks the next one.
 var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
-// Expect tells that the caller is about to start a round of a session and will Stream it at once: no delta from now on is lost to her.
-// The expectation ends with the round.
-func (d *Dispatcher) Expect(session regie.ID) { d.hub.expect(session) }
-
-// Unexpect takes Expect back: no round was started.
-func (d *Dispatcher) Unexpect(session regie.ID) { d.hub.forget(session) }
-
 // tellBefore gives sink those of the deltas whose reply an event ends, and returns the others.
 func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {
 	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound && event.Type != regie.EventToolResult {
@@ -265,40 +231,42 @@ func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (othe
 
 // Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
 // returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come
-// before the event of its message.
+// before the event of its message, and behind all that came before it.
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
 	r := d.hub.join(session)
 	defer d.hub.leave(session, r)
+	var held []Delta // until the log is read to where they belong
 	more := false
 	for {
 		heard := r.take(after)
-		if !heard.grew && !more && len(heard.events) > 0 {
+		held = append(held, heard.deltas...)
+		events, failure := heard.events, error(nil)
+		if heard.grew || more { // a token alone is no reason to read the log
+			failure = d.failure(session) // asked before the log is read: what came before it is in the log
 			var err error
-			if after, err = r.tell(heard.events, heard.deltas, after, sink); err != nil {
+			if events, err = d.store.Events(ctx, session, after, eventPage); err != nil {
 				return err
 			}
+			more = len(events) == eventPage
+		}
+		var err error
+		if held, after, err = r.tell(events, held, after, sink); err != nil {
+			return err
+		}
+		if more {
 			continue
 		}
-		for i := range heard.deltas {
-			if err := sink(Item{Delta: &heard.deltas[i]}); err != nil {
+		for i := range held {
+			if err := sink(Item{Delta: &held[i]}); err != nil {
 				return err
 			}
 		}
-		if heard.grew || more { // a token alone is no reason to read the log
-			failure := d.failure(session) // asked before the log is read: what came before it is in the log
-			events, err := d.store.Events(ctx, session, after, eventPage)
-			if err != nil {
-				return err
-			}
-			if after, err = r.tell(events, nil, after, sink); err != nil {
-				return err
-			}
-			if more = len(events) == eventPage; more {
-				continue
-			}
-			if failure != nil {
-				return failure
-			}
+		held = nil
+		if failure != nil {
+			return failure
+		}
+		if len(events) > 0 {
+			continue
 		}
 		select {
 		case <-r.wake:
@@ -310,26 +278,24 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 	}
 }
 
-// tell gives sink a part of the log, with what was heard before or while that was read: before the message that it belongs to.
-func (r *reader) tell(events []regie.Event, late []Delta, after int64, sink func(Item) error) (int64, error) {
+// tell gives sink a part of the log, with what was heard before or while that was read: before the message that it belongs to. What belongs to
+// none of them is left.
+func (r *reader) tell(events []regie.Event, late []Delta, after int64, sink func(Item) error) (left []Delta, told int64, err error) {
+	if len(events) == 0 {
+		return late, after, nil
+	}
 	r.mu.Lock()
 	late = append(late, r.deltas...)
 	r.deltas = nil
 	r.mu.Unlock()
 	for i := range events {
-		var err error
 		if late, err = tellBefore(&events[i], late, sink); err != nil {
-			return after, err
+			return late, after, err
 		}
 		after = events[i].Seq
 		if err := sink(Item{Event: &events[i]}); err != nil {
-			return after, err
+			return late, after, err
 		}
 	}
-	for i := range late {
-		if err := sink(Item{Delta: &late[i]}); err != nil {
-			return after, err
-		}
-	}
-	return after, nil
+	return late, after, nil
 }

@@ -34,6 +34,9 @@ func (h *Hub) Missed() {
 			r.grow()
 		}
 	}
+	for w := range h.watchers {
+		w.hear([]regie.Event{{Type: regie.EventSession}})
+	}
 	if h.foreign != nil {
 		h.foreign(regie.ID{})
 	}

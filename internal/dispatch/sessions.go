@@ -12,6 +12,8 @@ type Sessions interface {
 	// Sessions lists sessions, the one where something happened last first; Session returns one with its thread.
 	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
+	// Messages returns a part of a session's thread, in its order.
+	Messages(ctx context.Context, in MessagesRequest) ([]store.MessageView, error)
 	// Fork copies a session's thread up to a point into a new session (decision 17). Files are not forked.
 	Fork(ctx context.Context, in ForkRequest) (store.Forked, error)
 	// Remove erases what a session held, Rename gives it another name.
@@ -25,6 +27,13 @@ type Sessions interface {
 	Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error)
 	// Replay runs a stored round once more from the store alone and compares what it would ask of the model.
 	Replay(ctx context.Context, round regie.ID) (Replay, error)
+}
+
+// MessagesRequest names a part of a session's thread: what stands behind a sequence number, and how many messages at most; zero means 1,000.
+type MessagesRequest struct {
+	SessionID regie.ID
+	After     int64
+	Limit     int
 }
 
 // ForkRequest forks a session. The new session's id makes a repeated request change nothing.

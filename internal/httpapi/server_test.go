@@ -42,6 +42,15 @@ func (r *refusing) Fork(_ context.Context, in dispatch.ForkRequest) (store.Forke
 	return store.Forked{}, nil
 }
 
+const absent = "0197e0a1-2b3c-7d4e-8f50-61728394a5ff"
+
+func (*refusing) Sessions(_ context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
+	if filter.ID.String() == absent {
+		return nil, nil
+	}
+	return []store.SessionSummary{{Session: regie.Session{ID: filter.ID}}}, nil
+}
+
 func (*refusing) Remove(context.Context, dispatch.RemoveRequest) (store.Removed, error) {
 	return store.Removed{}, regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
 }
@@ -115,17 +124,21 @@ func (*refusing) Prompt(_ context.Context, in dispatch.PromptRequest) (dispatch.
 
 func (*refusing) Spent(context.Context, string) (store.Spent, error) { return store.Spent{}, nil }
 
-func (*refusing) List(context.Context, string, int) ([]store.RoundSummary, error) { return nil, nil }
+func (*refusing) List(context.Context, store.RoundFilter) ([]store.RoundSummary, error) {
+	return nil, nil
+}
 
 func (*refusing) Events(context.Context, regie.ID, int64, func(dispatch.Item) error) error {
 	return regie.Errorf(regie.CodeNotFound, "there is no session")
 }
 
+func (*refusing) Watch(context.Context, func(regie.Event) error) error { return nil }
+
 // TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches the engine (spec 11.3, 12.5).
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	control := &refusing{}
-	handler := httpapi.Handler(control, func(_ string, err error) string { return err.Error() })
+	handler := httpapi.Handler(httpapi.Config{Control: control, Translate: func(_ string, err error) string { return err.Error() }})
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -146,7 +159,17 @@ func TestBadInput(t *testing.T) {
 		"stale":            {"POST", "/api/v1/rounds/" + id + "/resume", "", 409, regie.CodeStale},
 		"bad limit":        {"GET", "/api/v1/rounds?limit=-1", "", 400, regie.CodeBadRequest},
 		"bad after":        {"GET", "/api/v1/sessions/" + id + "/events?after=x", "", 400, regie.CodeBadRequest},
-		"unknown session":  {"GET", "/api/v1/sessions/" + id + "/events", "", 404, regie.CodeNotFound},
+		"unknown session":  {"GET", "/api/v1/sessions/" + absent + "/events", "", 404, regie.CodeNotFound},
+		"bad Last-Event":   {"GET", "/api/v1/sessions/" + id + "/events?format=x", "", 400, regie.CodeBadRequest},
+		"unknown filter":   {"GET", "/api/v1/sessions?roots=/w", "", 400, regie.CodeBadRequest},
+		"filter twice":     {"GET", "/api/v1/sessions?root=/w&root=/x", "", 400, regie.CodeBadRequest},
+		"bad cursor":       {"GET", "/api/v1/sessions?cursor=abc", "", 400, regie.CodeBadRequest},
+		"message nowhere":  {"POST", "/api/v1/sessions/" + absent + "/messages", `{"content":"x"}`, 404, regie.CodeNotFound},
+		"message of keys":  {"POST", "/api/v1/sessions/" + id + "/messages", `{"Content":"x"}`, 400, regie.CodeBadRequest},
+		"answer to none":   {"POST", "/api/v1/sessions/" + id + "/responses", `{"text":"x"}`, 409, regie.CodeConflict},
+		"no approval":      {"GET", "/api/v1/approvals/" + id, "", 404, regie.CodeNotFound},
+		"bad state":        {"GET", "/api/v1/approvals?state=old", "", 400, regie.CodeBadRequest},
+		"wrong method":     {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNotFound},
 		"busy session":     {"POST", "/api/v1/sessions/" + id + "/close", "", 409, regie.CodeRoundInProgress},
 		"session's word":   {"POST", "/api/v1/sessions/" + id + "/explode", "", 404, regie.CodeNotFound},
 		"bad filter":       {"GET", "/api/v1/inbox?session=x", "", 400, regie.CodeBadID},

@@ -38,6 +38,8 @@ var statuses = map[regie.Code]int{
 	regie.CodeNoProgram:    http.StatusNotFound,
 	regie.CodeExpired:      http.StatusGone,
 
+	regie.CodeNoToken: http.StatusUnauthorized,
+
 	// Somebody, or the operating system, has said no.
 	regie.CodeForbidden:     http.StatusForbidden,
 	regie.CodeNoSandbox:     http.StatusForbidden,

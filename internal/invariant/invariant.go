@@ -149,7 +149,7 @@ func (c *check) read(ctx context.Context) error {
 			c.Fail("row %d of the log has number %d (invariant 6)", i+1, c.events[i].Seq)
 		}
 	}
-	rounds, err := c.Store.Rounds(ctx, c.Root, 10_000)
+	rounds, err := c.Store.Rounds(ctx, store.RoundFilter{Root: c.Root, Limit: 10000})
 	if err != nil {
 		return err
 	}

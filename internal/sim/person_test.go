@@ -149,7 +149,7 @@ func (s *session) look() (open, paused, waits bool) {
 }
 
 func (s *session) rounds() []store.RoundSummary {
-	rounds, err := s.engine.List(context.Background(), "", 1000)
+	rounds, err := s.engine.List(context.Background(), store.RoundFilter{Limit: 1000})
 	if err != nil && !s.life.isDead() {
 		s.violate("the rounds cannot be read: %v", err)
 	}

@@ -15,6 +15,8 @@ type SessionFilter struct {
 	Short string
 	// UserID is whose read marks count (decision 45).
 	UserID regie.ID
+	// Before selects what comes behind this place of the list.
+	Before Mark
 	Limit  int // zero means 1,000
 	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named by its id always is.
 	API bool

@@ -218,6 +218,14 @@ type ExchangeView struct {
 	Summary *regie.Message `json:"summary,omitempty"`
 }
 
+// RoundFilter selects rounds of sessions that were not removed.
+type RoundFilter struct {
+	Root      string   // of the workspace; empty for all
+	SessionID regie.ID // zero for all
+	Before    Mark     // selects what comes behind this place of the list
+	Limit     int      // zero means 20
+}
+
 // RoundSummary is one line of runs list.
 type RoundSummary struct {
 	Round     regie.Round   `json:"round"`

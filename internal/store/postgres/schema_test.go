@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/storetest"
 )
@@ -118,7 +119,7 @@ func TestSchemaRefuses(t *testing.T) {
 	if err := w.Store.QuickCheck(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if list, err := w.Store.Rounds(t.Context(), "", 100); err != nil || len(list) == 0 || list[0].Round.State == regie.RoundEnded && len(list) == 1 {
+	if list, err := w.Store.Rounds(t.Context(), store.RoundFilter{Limit: 100}); err != nil || len(list) == 0 || list[0].Round.State == regie.RoundEnded && len(list) == 1 {
 		t.Errorf("%d rounds, %v", len(list), err)
 	}
 }

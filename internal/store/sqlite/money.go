@@ -208,10 +208,10 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 }
 
 // spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without a call has cost nothing.
-func (s *Store) spentByRound(ctx context.Context, root string, limit int) (map[regie.ID]regie.Spending, error) {
+func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
-	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"), root, limit)
+		WHERE ` + listedRounds
+	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"), filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -131,8 +131,16 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 	return out, rows.Err()
 }
 
+// listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2 how many, ?3 their session, ?4 and ?5 the mark.
+const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.id = ?3 OR ?3 IS NULL)
+	AND (?4 = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
+
 // Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
-func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
+func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+	root := filter.Root
+	if filter.Limit == 0 {
+		filter.Limit = 20
+	}
 	undos, err := readUndos(ctx, s.read, `JOIN rounds r ON r.id = u.round_id JOIN workspaces w ON w.id = u.workspace_id WHERE (w.root = ? OR ? = '')`, root, root)
 	if err != nil {
 		return nil, explain(err, FileName)
@@ -141,7 +149,7 @@ func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.Rou
 	for _, u := range undos {
 		ofRound[u.RoundID] = append(ofRound[u.RoundID], u)
 	}
-	spent, err := s.spentByRound(ctx, root, limit)
+	spent, err := s.spentByRound(ctx, filter)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -151,12 +159,12 @@ func (s *Store) Rounds(ctx context.Context, root string, limit int) ([]store.Rou
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
 		LEFT JOIN events ev ON ev.chain = m.session AND ev.seq = m.seq LEFT JOIN event_bodies b ON b.n = ev.n
 		JOIN workspaces w ON w.id = s.workspace_id
-		WHERE s.deleted_at IS NULL AND (w.root = ? OR ? = '') ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, root, root, limit)
+		WHERE `+listedRounds, root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
 	defer rows.Close()
-	var out []store.RoundSummary
+	out := []store.RoundSummary{}
 	for rows.Next() {
 		var line store.RoundSummary
 		var kind, state string

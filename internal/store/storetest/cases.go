@@ -383,10 +383,10 @@ func sessionsNeverMix(w *World) {
 	if other.ID == w.Workspace.ID {
 		w.T.Error("two roots are one workspace")
 	}
-	list, err := w.Store.Rounds(w.Ctx, "/x", 10)
+	list, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/x", Limit: 10})
 	w.must(err)
 	w.equal("rounds of the other workspace", len(list), 0)
-	list, err = w.Store.Rounds(w.Ctx, "/w", 10)
+	list, err = w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/w", Limit: 10})
 	w.must(err)
 	w.equal("rounds of the workspace", len(list), 2)
 	w.equal("calls of the older", list[1].Calls, 1)

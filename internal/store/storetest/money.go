@@ -68,7 +68,7 @@ func money(w *World) {
 	fence = w.startFree(apart)
 	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Cost: 7, Known: true}, nil)))
 	idle := w.startFree(w.Submission("nothing yet"))
-	rounds, err := w.Store.Rounds(w.Ctx, "", 10)
+	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
 	w.must(err)
 	of := map[regie.ID]regie.Spending{}
 	for _, line := range rounds {

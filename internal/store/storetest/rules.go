@@ -123,7 +123,7 @@ func rulesEnd(w *World) {
 // found is the session of a call that somebody was asked about.
 func found(w *World, call regie.ID) regie.ID {
 	w.T.Helper()
-	rounds, err := w.Store.Rounds(w.Ctx, "", 100)
+	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 100})
 	w.must(err)
 	for _, line := range rounds {
 		view, err := w.Store.RoundView(w.Ctx, line.Round.ID)

@@ -58,7 +58,7 @@ type Store interface {
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
-	Rounds(ctx context.Context, root string, limit int) ([]store.RoundSummary, error)
+	Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
 	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)

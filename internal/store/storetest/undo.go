@@ -147,7 +147,7 @@ func redo(w *World) {
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("undos", []any{len(view.Undos), view.Undos[2].Undoes}, []any{3, second.ID})
-	rounds, err := w.Store.Rounds(w.Ctx, "", 10)
+	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
 	w.must(err)
 	w.equal("undone", rounds[0].Undone, true)
 	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID})

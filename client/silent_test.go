@@ -1,4 +1,4 @@
-package httpapi_test
+package client_test
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // silentClient is a client of what listens on a socket of its own, and impatient.
-func silentClient(t *testing.T) (net.Listener, *httpapi.Client) {
+func silentClient(t *testing.T) (net.Listener, *client.Client) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -21,7 +22,7 @@ func silentClient(t *testing.T) (net.Listener, *httpapi.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	client := httpapi.NewClient(func(ctx context.Context) (net.Conn, error) {
+	client := client.Local(func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", path)
 	}, "en")
@@ -60,11 +61,11 @@ func TestSlowEngine(t *testing.T) {
 		for range 3 {
 			<-asked
 		}
-		_, _ = w.Write([]byte("[]"))
+		_, _ = w.Write([]byte(`{"items":[]}`))
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	if rounds, err := client.List(t.Context(), "", 1); err != nil || len(rounds) != 0 {
+	if rounds, err := client.List(t.Context(), store.RoundFilter{Limit: 1}); err != nil || len(rounds) != 0 {
 		t.Errorf("%v, %v", rounds, err)
 	}
 }

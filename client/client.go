@@ -1,17 +1,20 @@
-package httpapi
+// Package client is a Go client of Regie's HTTP interface (spec 10.2): a dispatch.Control on an engine in another process or on another machine.
+// Its requests are checked against the interface's OpenAPI document by a test. It starts no goroutines; the connections are net/http's.
+package client
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +27,8 @@ import (
 // take over and ask again. Where it is there and does not answer, stopped by somebody for example, they return CodeLocked.
 type Client struct {
 	http     *http.Client
+	address  string // without the path
+	token    string
 	language string
 	// Patience is how long an engine may say nothing before it is asked whether it is alive, and how long it has to answer that; zero
 	// means 5 s. It is set before the first request.
@@ -36,10 +41,27 @@ const patience = 5 * time.Second
 // errSilent is returned where an engine is there and does not answer.
 var errSilent = regie.Errorf(regie.CodeLocked, "another regie holds this data directory and does not answer")
 
-// NewClient returns a client that reaches its engine through dial. Errors come in the language.
-func NewClient(dial func(context.Context) (net.Conn, error), language string) *Client {
+// Local returns a client that reaches its engine through dial, without a token: through the engine's private socket. Errors come in the language.
+func Local(dial func(context.Context) (net.Conn, error), language string) *Client {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
-	return &Client{http: &http.Client{Transport: transport}, language: language}
+	return &Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language}
+}
+
+// New returns a client of the server at an address such as http://127.0.0.1:7333, with its token. Errors come in the language. It returns
+// CodeBadRequest for what is no address of a server. A token is sent to that server alone: redirects are not followed.
+func New(address, token, language string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like http://127.0.0.1:7333", address)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // its documented type
+	if u.Scheme == "http" {
+		transport.Proxy = nil // what is said in clear is said to nobody else
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		http: &http.Client{Transport: transport, CheckRedirect: stay}, address: u.Scheme + "://" + u.Host, token: token, language: language,
+	}, nil
 }
 
 // Close ends the client's idle connections.
@@ -145,11 +167,12 @@ func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, erro
 }
 
 // List implements dispatch.Control.
-func (c *Client) List(ctx context.Context, root string, limit int) ([]store.RoundSummary, error) {
-	query := url.Values{"root": {root}, "limit": {strconv.Itoa(limit)}}
-	var rounds []store.RoundSummary
-	err := c.call(ctx, http.MethodGet, "/api/v1/rounds?"+query.Encode(), nil, &rounds)
-	return rounds, err
+func (c *Client) List(ctx context.Context, f store.RoundFilter) ([]store.RoundSummary, error) {
+	path, query := "/api/v1/rounds", url.Values{"root": {f.Root}}
+	if !f.SessionID.IsZero() {
+		path, query = "/api/v1/sessions/"+f.SessionID.String()+"/rounds", url.Values{}
+	}
+	return list[store.RoundSummary](ctx, c, path, query, f.Before, cmp.Or(f.Limit, 20))
 }
 
 // Spent implements dispatch.Control.
@@ -159,49 +182,13 @@ func (c *Client) Spent(ctx context.Context, root string) (store.Spent, error) {
 	return spent, err
 }
 
-// Events implements dispatch.Control.
-func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
-	response, err := c.send(ctx, http.MethodGet, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10), nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	reader := bufio.NewReader(response.Body)
-	durable := false
-	for {
-		line, err := reader.ReadBytes('\n')
-		if err != nil {
-			return c.gone(ctx, err)
-		}
-		switch {
-		case bytes.HasPrefix(line, []byte("id: ")):
-			durable = true
-		case bytes.HasPrefix(line, []byte("data: ")):
-			item, err := readItem(line[len("data: "):], durable)
-			if err == nil {
-				err = sink(item)
-			}
-			if err != nil {
-				return err
-			}
-			durable = false
-		}
-	}
+// problem is what an engine says of an error.
+type problem struct {
+	Code   regie.Code `json:"code"`
+	Detail string     `json:"detail"`
 }
 
-func readItem(data []byte, durable bool) (dispatch.Item, error) {
-	var item dispatch.Item
-	var err error
-	if durable {
-		err = json.Unmarshal(data, &item.Event)
-	} else {
-		err = json.Unmarshal(data, &item.Delta)
-	}
-	if err != nil {
-		err = regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
-	}
-	return item, err
-}
+func (p problem) err() error { return regie.Errorf(p.Code, "%s", p.Detail) }
 
 // Alive asks the engine whether it answers at all.
 func (c *Client) Alive(ctx context.Context) error {
@@ -275,11 +262,17 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		}
 		body = bytes.NewReader(data)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://regie"+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, c.address+path, body)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept-Language", c.language)
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.gone(ctx, err)
@@ -288,11 +281,47 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		return response, nil
 	}
 	defer response.Body.Close()
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "application/problem+json" {
+		return nil, regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", c.address, response.Status)
+	}
 	var p problem
 	if err := c.read(ctx, io.LimitReader(response.Body, 1<<20), &p); err != nil {
 		return nil, err
 	}
-	return nil, regie.Errorf(p.Code, "%s", p.Detail)
+	return nil, p.err()
+}
+
+// page is a part of a list.
+type page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next_cursor"`
+}
+
+// list reads a list to its end, or to as many items as are wanted. Before is a place of it that somebody knows from elsewhere.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values, before store.Mark, wanted int) ([]T, error) {
+	out := []T{}
+	if before.Micros() != 0 {
+		query.Set("cursor", store.Cursor(before))
+	}
+	for {
+		var p page[T]
+		query.Set("limit", strconv.Itoa(min(wanted-len(out), 1000)))
+		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &p); err != nil {
+			return nil, err
+		}
+		out = append(out, p.Items...)
+		if p.Next == "" || len(out) >= wanted {
+			return out, nil
+		}
+		query.Set("cursor", p.Next)
+	}
+}
+
+// all reads a list that has one page.
+func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+	var p page[T]
+	err := c.call(ctx, http.MethodGet, path, nil, &p)
+	return p.Items, err
 }
 
 // gone tells a cancelled request from an engine that has gone.

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// Events implements dispatch.Control.
+func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
+	return c.follow(ctx, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10), func(event, id, data string) error {
+		return told(event, id, data, sink)
+	})
+}
+
+// Watch implements dispatch.Control.
+func (c *Client) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	return c.follow(ctx, "/api/v1/events", func(event, _, data string) error {
+		var e regie.Event
+		switch event {
+		case "error":
+			return told(event, "", data, nil)
+		case "":
+			return nil
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			return unreadable(err)
+		}
+		return sink(e)
+	})
+}
+
+// follow reads a stream of server-sent events until it ends, which is where its engine has gone.
+func (c *Client) follow(ctx context.Context, path string, sink func(event, id, data string) error) error {
+	response, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	reader := bufio.NewReader(response.Body)
+	var event, id string
+	for {
+		line, err := reader.ReadString('\n')
+		if err != nil {
+			return c.gone(ctx, err)
+		}
+		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")
+		switch field {
+		case "":
+			event, id = "", ""
+		case "id":
+			id = value
+		case "event":
+			event = value
+		case "data":
+			if err := sink(event, id, value); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func unreadable(err error) error {
+	return regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
+}
+
+// told gives sink what an event of a stream says: a durable one has an id, and of the others only deltas and errors mean something here.
+func told(event, id, data string, sink func(dispatch.Item) error) error {
+	var item dispatch.Item
+	var err error
+	switch {
+	case id != "":
+		err = json.Unmarshal([]byte(data), &item.Event)
+	case event == "stream_chunk":
+		err = json.Unmarshal([]byte(data), &item.Delta)
+	case event == "error":
+		var p problem
+		if err = json.Unmarshal([]byte(data), &p); err == nil {
+			return p.err()
+		}
+	default:
+		return nil
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	return sink(item)
+}

@@ -1,0 +1,250 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// ServeConfig says how an engine is served to others than this machine's user's own commands (spec 10.2, 11.2).
+type ServeConfig struct {
+	// Addr is where it listens; a port 0 is any free one.
+	Addr string
+	// Hosts are the names under which it may be reached beside those of this machine.
+	Hosts []string
+	// CertFile and KeyFile have it speak HTTPS.
+	CertFile, KeyFile string
+	// PlainHTTP lets it listen beyond this machine without HTTPS: something in front of it encrypts.
+	PlainHTTP bool
+	// Version is that of the program.
+	Version string
+}
+
+// Served is an engine that is being served.
+type Served struct {
+	// URL is its address; Setup is a link that lets one browser in, once.
+	URL, Setup string
+	// Ended tells why serving ended, if nobody asked for it.
+	Ended <-chan error
+
+	server *http.Server
+	done   chan struct{} // closed once nothing is accepted any more
+	cancel context.CancelCauseFunc
+	left   chan error // what came of the requests that were under way
+}
+
+// refuse takes no new connections. Requests that are under way go on.
+func (s *Served) refuse() {
+	s.left = make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	go func() {
+		defer cancel()
+		s.left <- s.server.Shutdown(ctx)
+	}()
+	<-s.done
+}
+
+// end ends what is still under way, when it has had its time.
+func (s *Served) end() error {
+	err := <-s.left
+	s.cancel(httpapi.ErrStopping)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.server.Close()
+	}
+	return err
+}
+
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	maxHeader  = 64 << 10
+	// stopTime bounds how long a server that stops waits for answers that are being read.
+	stopTime = 10 * time.Second
+)
+
+// WaitEngine becomes the engine of the data directory, as OpenEngine. While another command is that, it waits; waiting is told once, after a second,
+// which command that is.
+func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine, error) {
+	begun, told := time.Now(), false
+	for {
+		engine, err := OpenEngine(ctx, o)
+		if !errors.Is(err, errHeld) {
+			return engine, err
+		}
+		if !told && time.Since(begun) > time.Second {
+			told = true
+			waiting(busy(o.Config.DataDir))
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// busy says who holds a data directory that somebody waits for.
+func busy(dir string) error {
+	if pid := holder(dir); pid != "" {
+		return regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends", pid, dir)
+	}
+	return regie.Errorf(regie.CodeLocked, "another process works in %s: waiting until it ends", dir)
+}
+
+// Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond this machine without HTTPS, and the codes of
+// what cannot be listened on or read.
+func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
+	token, err := loadToken(e.config.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	secure := c.CertFile != "" || c.KeyFile != ""
+	if beyond, err := isBeyond(c.Addr); err != nil {
+		return nil, err
+	} else if beyond && !secure && !c.PlainHTTP {
+		return nil, regie.Errorf(regie.CodeForbidden,
+			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", c.Addr)
+	}
+	var tlsConfig *tls.Config
+	if secure {
+		certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, regie.Errorf(regie.CodeBadRequest, "the certificate cannot be used: %v", err)
+		}
+		tlsConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	}
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return nil, listenError(err, c.Addr)
+	}
+	guard := &httpapi.Guard{Token: token, Hosts: c.Hosts, TLS: secure}
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && host != "" {
+		guard.Hosts = append(guard.Hosts, host)
+	}
+	e.public = e.serveOn(listener, guard, tlsConfig, c)
+	return e.public, nil
+}
+
+func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) *Served {
+	base, cancel := context.WithCancelCause(context.Background())
+	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks})
+	server := &http.Server{
+		Handler: guard.Wrap(handler, translate), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return base },
+	}
+	scheme, serve := "http://", server.Serve
+	if tlsConfig != nil {
+		scheme, serve = "https://", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	ended := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			ended <- err
+		}
+	}()
+	url := scheme + listener.Addr().String()
+	return &Served{URL: url, Setup: url + guard.SetupPath(), Ended: ended, server: server, done: done, cancel: cancel}
+}
+
+// checks are what /readyz says.
+func (e *Engine) checks(ctx context.Context) []httpapi.Check {
+	out := []httpapi.Check{{Name: "database"}, {Name: "engine"}, {Name: "model"}}
+	if _, err := e.store.Workspaces(ctx); err != nil {
+		out[0].Problem = err.Error()
+	}
+	if err := e.dispatcher.Ended(); err != nil {
+		out[1].Problem = err.Error()
+	}
+	if err := e.config.RequireModel(); err != nil {
+		out[2].Problem = err.Error()
+	}
+	return out
+}
+
+// isBeyond reports whether an address can be reached from other machines.
+func isBeyond(addr string) (bool, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false, regie.Errorf(regie.CodeBadRequest, "%q is not an address to listen on: write it like 127.0.0.1:7333", addr)
+	}
+	if host == "localhost" {
+		return false, nil
+	}
+	at, err := netip.ParseAddr(host)
+	return err != nil || !at.IsLoopback(), nil
+}
+
+func listenError(err error, addr string) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return regie.Errorf(regie.CodeConflict, "something listens on %s already: choose another address with --addr (%v)", addr, err)
+	case errors.Is(err, fs.ErrPermission):
+		return regie.Errorf(regie.CodeNoPermission, "no permission to listen on %s: choose a port above 1023 with --addr (%v)", addr, err)
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: %v", addr, err)
+	}
+}
+
+// tokenName is the file of the token in a data directory.
+const tokenName = "api.token"
+
+// TokenPath is where the token of the server of a data directory lies.
+func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
+
+// loadToken reads the token of a data directory, and makes it the first time: readable by its owner alone (spec 11.2).
+func loadToken(dir string) (string, error) {
+	token, err := ReadToken(dir)
+	if regie.CodeOf(err) != regie.CodeNotFound {
+		return token, err
+	}
+	path := TokenPath(dir)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", dirError(err, dir)
+	}
+	token = httpapi.NewToken()
+	_, err = f.WriteString(token + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(dirError(err, dir), os.Remove(path))
+	}
+	return token, nil
+}
+
+// ReadToken reads the token of the server of a data directory. It returns CodeNotFound where there is none, and CodeNoPermission where others than
+// its owner may read it.
+func ReadToken(dir string) (string, error) {
+	path := TokenPath(dir)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", regie.Errorf(regie.CodeNotFound, "there is no token in %s: regie serve makes one", dir)
+	case err != nil:
+		return "", dirError(err, dir)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0:
+		return "", regie.Errorf(regie.CodeNoPermission, "%s must be a file that you alone can read: chmod 600 it, or delete it for a new token", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", dirError(err, dir)
+	}
+	token := strings.TrimSpace(string(data))
+	if len(token) < 20 {
+		return "", regie.Errorf(regie.CodeCorrupt, "%s holds no token: delete it for a new one", path)
+	}
+	return token, nil
+}

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// plainStream tells only what a round's replies say, for clients of ten lines (spec 10.2): lines of data: {"content"}. What came in no deltas,
+// because the client or the model's server was slow or the reply was in a cache, is told when its message is stored.
+type plainStream struct {
+	told strings.Builder // of the reply that is being told
+	said bool            // there was a reply before
+	over bool            // the round waits for a person
+}
+
+// plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer.
+type plainLine struct {
+	Content  string   `json:"content,omitempty"`
+	Waiting  bool     `json:"waiting,omitempty"`
+	Approval regie.ID `json:"approval_id,omitzero"`
+	Question regie.ID `json:"question_id,omitzero"`
+}
+
+func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
+	if item.Delta != nil {
+		return p.line(plainLine{Content: p.next(item.Delta.Content)})
+	}
+	var body struct {
+		AI       *regie.AIReply  `json:"ai_message_json"`
+		Approval regie.ID        `json:"approval_id"`
+		Question regie.ID        `json:"question_id"`
+		State    regie.WaitState `json:"state"`
+	}
+	if json.Unmarshal(item.Event.Body, &body) != nil { // erased
+		return nil, nil
+	}
+	switch item.Event.Type {
+	case regie.EventMessage:
+		if body.AI == nil {
+			return nil, nil
+		}
+		said := body.AI.Text()
+		rest, all := strings.CutPrefix(said, p.told.String())
+		if !all { // it was begun anew
+			p.told.Reset()
+			p.said, rest = true, said
+		}
+		rest = p.next(rest)
+		p.said = p.said || p.told.Len() > 0
+		p.told.Reset()
+		return p.line(plainLine{Content: rest})
+	case regie.EventApproval, regie.EventQuestion:
+		if body.State != regie.WaitOpen {
+			return nil, nil
+		}
+		p.over = true
+		return p.line(plainLine{Waiting: true, Approval: body.Approval, Question: body.Question})
+	}
+	return nil, nil
+}
+
+// next is what is told of a piece of a reply: replies stand apart from each other.
+func (p *plainStream) next(piece string) string {
+	begins := p.said && p.told.Len() == 0 && piece != ""
+	p.told.WriteString(piece)
+	if begins {
+		return "\n\n" + piece
+	}
+	return piece
+}
+
+func (p *plainStream) line(l plainLine) ([]byte, error) {
+	if l == (plainLine{}) {
+		return nil, nil
+	}
+	return frame(nil, "", "", l)
+}

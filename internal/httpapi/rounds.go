@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+type roundsQuery struct {
+	Root   string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+type pageQuery struct {
+	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+func (s *server) roundOperations() []operation {
+	return []operation{
+		op(s, http.MethodGet, "/rounds", "list_rounds", "The rounds, the newest first", http.StatusOK, func(ctx context.Context, in *request[roundsQuery, none]) (Page[store.RoundSummary], error) {
+			return s.rounds(ctx, store.RoundFilter{Root: in.Query.Root, Limit: in.Query.Limit}, in.Query.Cursor)
+		}),
+		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session", "The rounds of a session, the newest first", http.StatusOK,
+			func(ctx context.Context, in *request[pageQuery, none]) (Page[store.RoundSummary], error) {
+				if err := s.known(ctx, in.ID); err != nil {
+					return Page[store.RoundSummary]{}, err
+				}
+				return s.rounds(ctx, store.RoundFilter{SessionID: in.ID, Limit: in.Query.Limit}, in.Query.Cursor)
+			}),
+		about(s, http.MethodGet, "/rounds/{id}", "show_round", "A round with its exchanges, calls, tokens, cost and durations", s.control.Get),
+		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round", "Run a stored round once more from the store alone, and compare", s.control.Replay),
+		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange", s.control.Interrupt),
+		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.control.Pause),
+		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds", s.control.Resume),
+	}
+}
+
+func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string) (out Page[store.RoundSummary], err error) {
+	limit := cmp.Or(filter.Limit, defaultPage)
+	filter.Limit = limit + 1
+	if filter.Before, err = store.ParseCursor(at); err != nil {
+		return out, err
+	}
+	rounds, err := s.control.List(ctx, filter)
+	return paged(rounds, limit, func(line *store.RoundSummary) store.Mark {
+		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
+	}), err
+}
+
+// known returns CodeNotFound for a session that is not there.
+func (s *server) known(ctx context.Context, session regie.ID) error {
+	found, err := s.control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	if err == nil && (len(found) == 0 || found[0].ID != session) {
+		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+	}
+	return err
+}

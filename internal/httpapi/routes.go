@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// operations are the whole interface below base, in the order of its document (spec 10.2). What belongs to features that are not there yet comes
+// with them.
+func (s *server) operations() []operation {
+	return slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
+		s.placeOperations(), s.keepingOperations())
+}
+
+// about makes an operation about the one thing that its address names.
+func about[A any](s *server, method, path, id, summary string, ask func(context.Context, regie.ID) (A, error)) operation {
+	return op(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A, error) { return ask(ctx, in.ID) })
+}
+
+// said makes an operation that says a word to the one thing that its address names.
+func said(s *server, path, id, summary string, say func(context.Context, regie.ID) error) operation {
+	return op(s, http.MethodPost, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (none, error) {
+		return none{}, say(ctx, in.ID)
+	})
+}
+
+// posted makes an operation that says in its body what is wanted.
+func posted[B, A any](s *server, path, id, summary string, do func(context.Context, B) (A, error)) operation {
+	return op(s, http.MethodPost, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, B]) (A, error) { return do(ctx, in.Body) })
+}
+
+func (s *server) undoOperations() []operation {
+	return []operation{
+		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.control.PlanUndo),
+		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK, func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
+			keyed(in.Key, &in.Body.UndoID)
+			return s.control.Undo(ctx, in.Body)
+		}),
+		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session", "Take back what the newest run of a session did to files", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
+				keyed(in.Key, &in.Body.UndoID)
+				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
+					return regie.Undo{}, err
+				}
+				return s.control.Undo(ctx, in.Body)
+			}),
+	}
+}
+
+// keyed gives a thing that a request makes the id that its Idempotency-Key stands for: the same request again finds it.
+func keyed(key string, id *regie.ID) {
+	if key != "" && id.IsZero() {
+		*id = regie.NamedID("idempotency-key", key)
+	}
+}
+
+type rootQuery struct {
+	Root string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+}
+
+type promptQuery struct {
+	Root     string   `query:"root" doc:"The directory of the workspace that it lies in."`
+	Session  regie.ID `query:"session" doc:"What would be sent now in this session."`
+	Round    regie.ID `query:"round" doc:"What was sent in an exchange of this round."`
+	Exchange int      `query:"exchange" min:"1" doc:"The number of the exchange, from 1."`
+	Attempt  int      `query:"attempt" min:"1" doc:"The number of the attempt, from 1; the last one where it is left out."`
+	Call     regie.ID `query:"call" doc:"What was sent when the model proposed this call."`
+	CallPart string   `query:"call_part" doc:"The end of a call's id, or its beginning from eight digits on."`
+}
+
+type selectionQuery struct {
+	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	ID    regie.ID `query:"id" doc:"One of them, or one of its rounds."`
+	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
+}
+
+// keepingOperations are about what is kept: cache, money, audit, prompts, rules.
+func (s *server) keepingOperations() []operation {
+	return []operation{
+		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules", http.StatusOK, func(ctx context.Context, in *request[rulesQuery, none]) (store.RuleList, error) {
+			return s.control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
+		}),
+		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
+				return none{}, s.control.Revoke(ctx, in.Body)
+			}),
+		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte", http.StatusOK,
+			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
+				q := &in.Query
+				return s.control.Prompt(ctx, dispatch.PromptRequest{
+					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt, CallID: q.Call, CallPart: q.CallPart,
+				})
+			}),
+		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK, func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
+			return s.control.Spent(ctx, in.Query.Root)
+		}),
+		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK, func(ctx context.Context, in *request[selectionQuery, none]) ([]store.LogReport, error) {
+			return s.control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+		}),
+		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK, func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
+			return s.control.CacheStats(ctx, in.Query.Root)
+		}),
+		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.control.ClearCache),
+	}
+}
+
+type rulesQuery struct {
+	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	ID    regie.ID `query:"id" doc:"One rule."`
+	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
+	Ended bool     `query:"ended" doc:"Those too that allow nothing any more."`
+}
+
+// placeOperations say what there is to work with.
+func (s *server) placeOperations() []operation {
+	return []operation{
+		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.control.Workspaces),
+		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time", s.control.OpenWorkspace),
+		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.control.Agents),
+		everything(s, "/tools", "list_tools", "What agents can call", s.control.Tools),
+		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.control.Providers),
+	}
+}
+
+// everything makes an operation that lists all there is of something: a list that is short by its nature.
+func everything[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK, func(ctx context.Context, _ *request[none, none]) (Page[T], error) {
+		items, err := list(ctx)
+		return Page[T]{Items: items}, err
+	})
+}

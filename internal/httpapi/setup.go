@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+const setupPath = "/setup"
+
+// SetupPath begins a setup link and returns its path: who opens it within a quarter of an hour, once, has a browser that the server knows. The one
+// before ends.
+func (g *Guard) SetupPath() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.code, g.ends = secret(), time.Now().Add(setupTime)
+	return setupPath + "?code=" + g.code
+}
+
+// use ends the setup link, and reports whether it was the right one.
+func (g *Guard) use(code string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if code == "" || g.code == "" || !same(code, g.code) || time.Now().After(g.ends) {
+		return false
+	}
+	g.code = ""
+	return true
+}
+
+// setupPage asks before it does anything: what only looks at links, as programs for mail do, uses nothing up.
+var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
+<html lang="{{.Language}}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Regie</title>
+<main><h1>Regie</h1>
+<form method="post" action="` + setupPath + `"><input type="hidden" name="code" value="{{.Code}}">
+<p>{{.Text}}</p><button>{{.Button}}</button></form></main></html>
+`))
+
+// setup lets a browser in.
+func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
+	w.Header().Set("Cache-Control", "no-store")
+	switch r.Method {
+	case http.MethodGet:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'")
+		language := r.Header.Get("Accept-Language")
+		said := func(to regie.Sentence) string { return s.translate(language, &regie.Error{Format: to.Format}) }
+		spoken := "en"
+		if strings.HasPrefix(strings.ToLower(language), "fr") {
+			spoken = "fr"
+		}
+		_ = setupPage.Execute(w, map[string]string{ // the client has gone if this fails
+			"Language": spoken, "Code": r.URL.Query().Get("code"),
+			"Text":   said(regie.Say("Let this browser use this Regie? The link works once.")),
+			"Button": said(regie.Say("Let it in")),
+		})
+	case http.MethodPost:
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
+		if err := r.ParseForm(); err != nil || !g.use(r.PostForm.Get("code")) {
+			s.failAs(w, r, http.StatusUnauthorized, regie.Errorf(regie.CodeNoToken, "the setup link was used already, or is too old: restart regie serve for another one"))
+			return
+		}
+		until := time.Now().Add(cookieTime)
+		http.SetCookie(w, &http.Cookie{
+			Name: cookieName, Value: g.cookie(until), Path: "/", Expires: until, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteStrictMode,
+		})
+		http.Redirect(w, r, "/docs", http.StatusSeeOther)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		s.failAs(w, r, http.StatusMethodNotAllowed, regie.Errorf(regie.CodeNotFound, "%s is not a method of %s: use %s", r.Method, setupPath, "GET, POST"))
+	}
+}

@@ -1,0 +1,306 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+const (
+	// beat is how often a stream without news shows that it is there.
+	beat = 15 * time.Second
+	// patienceWithReaders is how long a write to a stream may take: who reads nothing for that long is cut off, and may come back.
+	patienceWithReaders = 30 * time.Second
+)
+
+// errStreamEnd ends a stream that has told all it was to tell.
+var errStreamEnd = errors.New("the stream has told all")
+
+// stream writes what a session's stream gives as server-sent events (spec 10.2), durable ones with their sequence number as id.
+type stream struct {
+	w     http.ResponseWriter
+	out   *http.ResponseController
+	plain *plainStream // nil: all of it
+	// ends reports whether an event is the last one; nil: none is.
+	ends func(*regie.Event) bool
+
+	mu     sync.Mutex
+	begun  bool
+	closed bool
+	beat   *time.Timer
+
+	replies replies
+}
+
+// speaking is which reply deltas belong to.
+type speaking struct {
+	RoundID  regie.ID `json:"round_id"`
+	Exchange int      `json:"exchange"`
+}
+
+// follow streams a session's log.
+func (s *server) follow(w http.ResponseWriter, r *http.Request) {
+	in, err := read[eventsQuery, none](w, r, false)
+	after := int64(0)
+	if err == nil {
+		after, err = lastEvent(r, in.Query.After)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out := newStream(w)
+	if in.Query.Format != "" {
+		out.plain = &plainStream{}
+		out.ends = func(e *regie.Event) bool { return roundOf(e).State == regie.RoundEnded }
+	}
+	s.stream(r, out, in.ID, after)
+}
+
+// lastEvent is where a client that comes back stands: what it heard last goes before what it asks for, since its address stays the same.
+func lastEvent(r *http.Request, after int64) (int64, error) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		return after, nil
+	}
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 0 {
+		return 0, regie.Errorf(regie.CodeBadRequest, "Last-Event-ID must be a sequence number")
+	}
+	return seq, nil
+}
+
+// streamRound streams what follows a message that was accepted, to the end of the round that answers it.
+func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accepted, format string) {
+	out := newStream(w)
+	round, admitted := sent.RoundID, sent.Admitted
+	out.ends = func(e *regie.Event) bool {
+		if e.Type == regie.EventMessage && !admitted {
+			var m struct {
+				ID      regie.ID `json:"id"`
+				RoundID regie.ID `json:"round_id"`
+			}
+			if json.Unmarshal(e.Body, &m) == nil && m.ID == sent.MessageID {
+				round, admitted = m.RoundID, true
+			}
+		}
+		ended := roundOf(e)
+		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round
+	}
+	if format != "" {
+		out.plain = &plainStream{}
+	}
+	after := max(0, sent.Seq-1)
+	w.Header().Set("X-Regie-Session", sent.SessionID.String())
+	w.Header().Set("X-Regie-Round", sent.RoundID.String())
+	s.stream(r, out, sent.SessionID, after)
+}
+
+// roundEvent is what the end of a stream is known by.
+type roundEvent struct {
+	RoundID regie.ID         `json:"round_id"`
+	State   regie.RoundState `json:"state"`
+	End     regie.RoundEnd   `json:"end_reason"`
+}
+
+func roundOf(e *regie.Event) (out roundEvent) {
+	if e.Type == regie.EventRound {
+		_ = json.Unmarshal(e.Body, &out) // of an erased body it says nothing
+	}
+	return out
+}
+
+func newStream(w http.ResponseWriter) *stream {
+	return &stream{w: w, out: http.NewResponseController(w)}
+}
+
+// stream gives a session's events to out until its client leaves, its end comes or the engine ends.
+func (s *server) stream(r *http.Request, out *stream, session regie.ID, after int64) {
+	if err := s.known(r.Context(), session); err != nil {
+		s.fail(out.w, r, err)
+		return
+	}
+	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Events(ctx, session, after, out.item) })
+}
+
+// watch streams what happens in all sessions.
+func (s *server) watch(w http.ResponseWriter, r *http.Request) {
+	if _, err := read[none, none](w, r, false); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out := newStream(w)
+	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Watch(ctx, out.watched) })
+}
+
+// watched writes an event of all sessions: its number is that of its own session's log, so it is no id here.
+func (o *stream) watched(e regie.Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames, err := frame(nil, "", string(e.Type), e)
+	if err == nil {
+		err = o.write(frames)
+	}
+	return err
+}
+
+// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
+func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	s.streams.Add(1)
+	defer s.streams.Add(-1)
+	out.keepAlive(cancel)
+	defer out.close()
+	if err := out.begin(); err != nil {
+		return
+	}
+	err := tell(ctx)
+	if err == nil || errors.Is(err, errStreamEnd) || ctx.Err() != nil || regie.CodeOf(err) == regie.CodeEngineGone {
+		return // who comes back after the engine has gone finds the next one, and misses nothing
+	}
+	_ = out.problem(s.problem(r, err)) // the client has gone if this fails
+}
+
+// begin tells the client that the stream is there, before there is anything to tell.
+func (o *stream) begin() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begun = true
+	header := o.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // a proxy in front is not to gather it
+	return o.write([]byte(": a stream of Regie\n\n"))
+}
+
+// keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no goroutine.
+func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.beat = time.AfterFunc(beat, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.closed || !o.begun {
+			return
+		}
+		if err := o.write([]byte(":\n\n")); err != nil {
+			cancel(err)
+		}
+	})
+}
+
+// close keeps the timer from writing to a response that is over.
+func (o *stream) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.beat.Stop()
+}
+
+// write sends bytes at once. The lock is held.
+func (o *stream) write(data []byte) error {
+	_ = o.out.SetWriteDeadline(time.Now().Add(patienceWithReaders)) // what has no deadlines does without
+	if _, err := o.w.Write(data); err != nil {
+		return err
+	}
+	if o.beat != nil {
+		o.beat.Reset(beat)
+	}
+	return o.out.Flush()
+}
+
+// item writes one item of a stream.
+func (o *stream) item(item dispatch.Item) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var frames []byte
+	var err error
+	switch {
+	case o.plain != nil:
+		frames, err = o.plain.frames(item)
+	default:
+		err = o.replies.tell(item, func(event, id string, data any) (err error) {
+			frames, err = frame(frames, id, event, data)
+			return err
+		})
+	}
+	over := item.Event != nil && o.ends != nil && o.ends(item.Event) || o.plain != nil && o.plain.over
+	if over && o.plain != nil {
+		frames = append(frames, "data: [DONE]\n\n"...)
+	}
+	if err == nil && len(frames) > 0 {
+		err = o.write(frames)
+	}
+	if err == nil && over {
+		err = errStreamEnd
+	}
+	return err
+}
+
+// replies sets a start and an end, which are not durable, around the deltas of each reply.
+type replies struct {
+	spoken speaking
+	open   bool // spoken is being told
+}
+
+// tell gives send the frames of an item: what ends a reply comes behind the reply's end.
+func (p *replies) tell(item dispatch.Item, send func(event, id string, data any) error) error {
+	e, d := item.Event, item.Delta
+	begins := d != nil && d.CallID.IsZero() && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
+	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound || e.Type == regie.EventStreamReset))
+	if ends {
+		p.open = false
+		if err := send("stream_complete", "", p.spoken); err != nil {
+			return err
+		}
+	}
+	if begins {
+		p.open, p.spoken = true, speaking{d.RoundID, d.Exchange}
+		if err := send("stream_start", "", p.spoken); err != nil {
+			return err
+		}
+	}
+	if d != nil {
+		return send("stream_chunk", "", d)
+	}
+	return send(string(e.Type), strconv.FormatInt(e.Seq, 10), e)
+}
+
+// problem tells a stream that has begun why it ends.
+func (o *stream) problem(p problem) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames, err := frame(nil, "", "error", p)
+	if o.plain != nil {
+		frames, err = frame(nil, "", "", map[string]any{"error": p})
+		frames = append(frames, "data: [DONE]\n\n"...)
+	}
+	if err == nil {
+		err = o.write(frames)
+	}
+	return err
+}
+
+// frame appends a server-sent event. JSON has no raw line breaks.
+func frame(to []byte, id, event string, data any) ([]byte, error) {
+	body, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		to = append(append(append(to, "id: "...), id...), '\n')
+	}
+	if event != "" {
+		to = append(append(append(to, "event: "...), event...), '\n')
+	}
+	to = append(append(append(to, "data: "...), body...), '\n', '\n')
+	return to, nil
+}

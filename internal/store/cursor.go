@@ -1,0 +1,48 @@
+package store
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Mark is a place in a list that has the newest first: that of the thing with this time and id. The zero Mark is before the first.
+type Mark struct {
+	At time.Time
+	ID regie.ID
+}
+
+// Micros is the mark's time as the store keeps it; 0 for the zero Mark.
+func (m Mark) Micros() int64 {
+	if m.At.IsZero() {
+		return 0
+	}
+	return m.At.UnixMicro()
+}
+
+// Cursor writes a mark as one word, which clients need not understand; the zero Mark is the empty word.
+func Cursor(m Mark) string {
+	if m.Micros() == 0 {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
+}
+
+// ParseCursor reads what Cursor wrote. It returns CodeBadRequest for anything else.
+func ParseCursor(text string) (Mark, error) {
+	if text == "" {
+		return Mark{}, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	at, id, ok := strings.Cut(string(data), " ")
+	micros, bad := strconv.ParseInt(at, 10, 64)
+	if err == nil && ok && bad == nil && micros > 0 {
+		if id, err := regie.ParseID(id); err == nil {
+			return Mark{At: time.UnixMicro(micros).UTC(), ID: id}, nil
+		}
+	}
+	return Mark{}, regie.Errorf(regie.CodeBadRequest, "the cursor is none of ours: begin the list anew")
+}
