@@ -78,8 +78,10 @@ func TestCompatOpenAI(t *testing.T) {
 		{"responsesTools", `{"name":"get_weather","arguments":"{\"place\":\"Bern\"}","text":"Sun."}`, []http.HandlerFunc{asks, says("Sun.")}},
 		{"errors", `{"model":["NotFoundError",404,"model","model_not_found"],"n":["BadRequestError",400,"n","BAD_REQUEST"],"image":["BadRequestError",400,"messages[0].content[0].type","BAD_REQUEST"],
 			"session":["NotFoundError",404,null,"NOT_FOUND"],"input":["BadRequestError",400,"background","BAD_REQUEST"]}`, nil},
-		{"failing", `{"plain":["InternalServerError",500,"PROVIDER_AUTH"],"stream":["InternalServerError",500,"PROVIDER_AUTH"]}`,
-			[]http.HandlerFunc{refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)}},
+		{
+			"failing", `{"plain":["InternalServerError",500,"PROVIDER_AUTH"],"stream":["InternalServerError",500,"PROVIDER_AUTH"]}`,
+			[]http.HandlerFunc{refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)},
+		},
 	} {
 		t.Run(c.which, func(t *testing.T) {
 			newBed(t, newModel(t, c.steps...)).door().runs(c.which, c.want)

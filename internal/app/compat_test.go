@@ -220,6 +220,10 @@ func TestCompatTools(t *testing.T) {
 			if round := view.History[0]; round.End != regie.EndClientTools || view.State != regie.SessionIdle {
 				t.Errorf("%s %s", round.End, view.State)
 			}
+			shown, err := d.conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: view.ID})
+			if err != nil || strings.Contains(string(shown.Body), "Both.") {
+				t.Errorf("what would be sent now shows half a batch: %v %s", err, shown.Body)
+			}
 			messages = append(messages, map[string]any{"role": "assistant", "content": "Both.", "tool_calls": c.Message.ToolCalls},
 				map[string]any{"role": "tool", "tool_call_id": c.Message.ToolCalls[1].ID, "content": "rain"},
 				map[string]any{"role": "tool", "tool_call_id": c.Message.ToolCalls[0].ID, "content": "sun"})

@@ -316,7 +316,8 @@ func (p *passer) Caches(temperature *float64) bool {
 
 // Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could be kept with.
 func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) ([]byte, bool, error) {
-	key := regie.HashOf([]byte("proxied\x00" + call.WorkspaceID.String() + "\x00" + call.Provider + "\x00" + p.config.FingerprintOf(call.Provider).String() + "\x00" + request.String()))
+	settings := p.config.FingerprintOf(call.Provider).String()
+	key := regie.HashOf([]byte(strings.Join([]string{"proxied", call.WorkspaceID.String(), call.Provider, settings, request.String()}, "\x00")))
 	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
 	if err != nil {
 		return nil, false, err

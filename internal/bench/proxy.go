@@ -149,7 +149,7 @@ func (s *session) through(who, upstream string, requests int) (latencies []float
 	if err != nil {
 		return nil, 0, err
 	}
-	command := exec.Command(self, "-role", who+" "+upstream) //nolint:gosec // this program
+	command := exec.Command(self, "-role", who+" "+upstream)
 	command.Stderr = os.Stderr
 	stop, err := command.StdinPipe()
 	if err != nil {

@@ -181,7 +181,7 @@ func (s *server) summary(ctx context.Context, session regie.ID, place regie.Work
 
 // tail is what stands behind the last reply of a request's messages.
 func tail(messages []said) []said {
-	for i := len(messages) - 1; i >= 0; i-- {
+	for i := range slices.Backward(messages) {
 		if messages[i].Role == regie.ImportedAssistant {
 			return messages[i+1:]
 		}
@@ -219,10 +219,10 @@ func continues(messages []said, session regie.ID) (text string, results []regie.
 		return "", nil, refused("messages", "the last message is the assistant's: send one of the user, or the results of its calls")
 	}
 	final := last[len(last)-1]
-	switch {
-	case final.Role == regie.ImportedUser:
+	switch final.Role {
+	case regie.ImportedUser:
 		return final.Text, results, nil
-	case final.Role == roleTool:
+	case roleTool:
 		return "", results, nil
 	default:
 		return "", nil, refused(final.param, "the last message is neither the user's nor a result of a call")

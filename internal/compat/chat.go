@@ -2,6 +2,7 @@ package compat
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -252,7 +253,8 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 			known = known || part.Type == t
 		}
 		if !known {
-			return "", refused(param+"["+strconv.Itoa(i)+"].type", "a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(part.Type))
+			return "", refused(param+"["+strconv.Itoa(i)+"].type",
+				"a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(part.Type))
 		}
 		if out.Len() > 0 {
 			out.WriteString("\n")
@@ -287,7 +289,10 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.headers(w, a, sent)
-	out := &chatAnswer{server: s, w: w, r: r, asked: a, created: time.Now().Unix(), id: "chatcmpl-" + sent.RoundID.String(), usage: in.StreamOptions != nil && in.StreamOptions.IncludeUsage}
+	out := &chatAnswer{
+		server: s, w: w, r: r, asked: a, created: time.Now().Unix(), id: "chatcmpl-" + sent.RoundID.String(),
+		usage: in.StreamOptions != nil && in.StreamOptions.IncludeUsage,
+	}
 	if a.stream {
 		out.streamed(sent)
 		return
@@ -342,9 +347,7 @@ func (c *chatAnswer) metadata(sent submitted) map[string]string { return withSes
 
 func withSession(a *asking, sent submitted) map[string]string {
 	out := map[string]string{}
-	for k, v := range a.metadata {
-		out[k] = v
-	}
+	maps.Copy(out, a.metadata)
 	out["session_id"] = sent.SessionID.String()
 	return out
 }

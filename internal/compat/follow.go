@@ -52,7 +52,6 @@ type following struct {
 	note     regie.Sentence
 	limit    string // what people are told where the round was stopped
 	waits    regie.SessionState
-	cut      bool
 	failure  error
 }
 
@@ -110,7 +109,7 @@ func (f *following) hear(item dispatch.Item) error {
 			State regie.SessionState `json:"state"`
 		}
 		if f.target.IsZero() || json.Unmarshal(e.Body, &body) != nil {
-			return nil
+			return nil //nolint:nilerr // erased
 		}
 		switch body.State {
 		case regie.SessionWaitingValidation, regie.SessionWaitingResponse, regie.SessionPaused:
@@ -157,8 +156,8 @@ func (f *following) say(piece string) {
 // message takes a message of the session: the one that was sent has its place now, and a reply is whole.
 func (f *following) message(e *regie.Event) error {
 	var m regie.Message
-	if json.Unmarshal(e.Body, &m) != nil { // erased
-		return nil
+	if json.Unmarshal(e.Body, &m) != nil {
+		return nil //nolint:nilerr // erased
 	}
 	if m.ID == f.run.MessageID {
 		f.target = m.RoundID
@@ -216,7 +215,7 @@ func (f *following) round(e *regie.Event) error {
 		Note    regie.Sentence   `json:"end_note"`
 	}
 	if json.Unmarshal(e.Body, &body) != nil || body.RoundID != f.target || f.target.IsZero() || body.State != regie.RoundEnded {
-		return nil
+		return nil //nolint:nilerr // erased, or of another one
 	}
 	f.end, f.note = body.End, body.Note
 	return errOver
@@ -251,7 +250,9 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	case f.end == regie.EndProviderError:
 		return out, s.whyFailed(ctx, f)
 	default: // a person's word
-		return out, &problem{status: http.StatusConflict, kind: kindServer, code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there")}
+		return out, &problem{
+			status: http.StatusConflict, kind: kindServer, code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
+		}
 	}
 	out.text = f.text.String()
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -133,9 +134,7 @@ func (p *passing) send() (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range p.up.Header {
-		request.Header[k] = v
-	}
+	maps.Copy(request.Header, p.up.Header)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := p.up.Client.Do(request)
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
@@ -160,7 +159,8 @@ func (p *passing) failed(err error) {
 	if p.r.Context().Err() != nil {
 		return
 	}
-	p.fail(p.w, p.r, &problem{status: http.StatusBadGateway, err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, string(p.up.Hide([]byte(err.Error()))))})
+	why := string(p.up.Hide([]byte(err.Error())))
+	p.fail(p.w, p.r, &problem{status: http.StatusBadGateway, err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why)})
 }
 
 // passedOn are the headers of an answer that go through.

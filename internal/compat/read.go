@@ -37,12 +37,10 @@ func decode(data []byte, into any) error {
 		return nil
 	}
 	param := ""
-	var meaning *jsonv2.SemanticError
-	if errors.As(err, &meaning) {
+	if meaning, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		param = pointer(meaning.JSONPointer)
 	}
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		param = pointer(syntax.JSONPointer)
 		if errors.Is(err, jsontext.ErrDuplicateName) {
 			return refused(param, "the key %s stands twice", clip(param))

@@ -59,8 +59,7 @@ func TestParseChat(t *testing.T) {
 }
 
 func paramOf(err error) string {
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p.param
 	}
 	return ""
@@ -143,7 +142,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%q is taken for an id", text)
 		}
 	}
-	if idOf("a", "b") != idOf("a", "b") || idOf("a", "b") == idOf("ab") {
+	if again := idOf("a", "b"); idOf("a", "b") != again || idOf("a", "b") == idOf("ab") {
 		t.Error("ids of words")
 	}
 }

@@ -36,7 +36,10 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.headers(w, a, sent)
-	out := &responseAnswer{server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID, instructions: in.Instructions, rounds: sent.summary.Rounds}
+	out := &responseAnswer{
+		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID,
+		instructions: in.Instructions, rounds: sent.summary.Rounds,
+	}
 	if a.stream {
 		out.streamed(sent.Run)
 		return
@@ -246,7 +249,9 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	}
 	result, status := retold(view)
 	_, _, number, _ := parseResponseID(r.PathValue("id"))
-	out := &responseAnswer{server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()}, rounds: number}
+	out := &responseAnswer{
+		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()}, rounds: number,
+	}
 	object := out.object(result, status)
 	if status == "failed" {
 		object["error"] = map[string]any{"code": "server_error", "message": view.Round.EndNote.String()}

@@ -30,7 +30,7 @@ func (r *run) runCalls(ctx context.Context) error {
 			r.refuseRest(failNote.String())
 		}
 		next := r.nextOpen()
-		if next < 0 && r.awaitsClient(r.calls) {
+		if next < 0 && awaitsClient(r.calls) {
 			return r.handOut()
 		}
 		if next < 0 {

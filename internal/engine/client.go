@@ -56,13 +56,13 @@ func (e *Engine) withClient(own *tool.Registry, tools []regie.ClientTool) (*tool
 func (r *run) clients(call *regie.Call) bool { return call.Origin == regie.OriginClient }
 
 // awaitsClient reports whether nothing is left of a batch but calls of a client's tools.
-func (r *run) awaitsClient(calls []regie.Call) bool {
+func awaitsClient(calls []regie.Call) bool {
 	open := false
 	for i := range calls {
 		if calls[i].State.Settled() {
 			continue
 		}
-		if !r.clients(&calls[i]) {
+		if calls[i].Origin != regie.OriginClient {
 			return false
 		}
 		open = true

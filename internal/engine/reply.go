@@ -138,7 +138,7 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 		in.Advance = store.Advance{Phase: regie.PhaseCalls, Counters: counters}
 		switch {
 		case in.Park:
-		case r.awaitsClient(calls):
+		case awaitsClient(calls):
 			in.Advance = r.ended(counters, regie.EndClientTools, quietly)
 		case allSettled(calls):
 			c := r.closing(&in.Message, calls, counters)

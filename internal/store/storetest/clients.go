@@ -119,7 +119,9 @@ func histories(w *World) {
 		{Message: regie.Message{ID: call.MessageID, Sender: regie.SenderAI, Author: author, AI: &regie.AIReply{Parts: []regie.Part{
 			{Type: regie.PartCall, CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments))},
 		}}}, Calls: []regie.Call{call}},
-		{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}}}},
+		{Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}},
+		}},
 	}
 	accepted, err := w.Store.Submit(w.Ctx, in)
 	w.must(err)
@@ -182,5 +184,6 @@ func passedOn(w *World) {
 	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due}, []any{int64(42), int64(50)})
 	logged, err := w.Store.ProxiedCalls(w.Ctx, 10)
 	w.must(err)
-	w.equal("logged", []any{len(logged), logged[2].Usage, logged[2].Money.Cost, logged[1].Money.Known, logged[0].Code}, []any{3, first.Usage, int64(42), false, regie.CodeProviderAuth})
+	w.equal("logged", []any{len(logged), logged[2].Usage, logged[2].Money.Cost, logged[1].Money.Known, logged[0].Code},
+		[]any{3, first.Usage, int64(42), false, regie.CodeProviderAuth})
 }
