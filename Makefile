@@ -33,10 +33,11 @@ build: ## bin/regie, static
 demo: ## the whole job without a key: real files, a real kill -9, a resume
 	$(GO) run ./cmd/regie demo
 
-npm: ## what tests talk to that others wrote, as lock files pin it: an MCP server, MCP's conformance suite and client, the SDK of the Agent Client Protocol
+npm: ## what tests talk to that others wrote, as lock files pin it: an MCP server, MCP's conformance suite and client, the SDK of the Agent Client Protocol, OpenAI's client
 	npm ci --prefix internal/toolkit/mcp/testdata/npm --ignore-scripts --no-audit --no-fund
 	npm ci --prefix internal/mcpserver/testdata/npm --ignore-scripts --no-audit --no-fund
 	npm ci --prefix internal/acp/testdata/npm --ignore-scripts --no-audit --no-fund
+	npm ci --prefix internal/compat/testdata/npm --ignore-scripts --no-audit --no-fund
 
 test: ## all tests
 	$(GO) test -timeout 15m $(TESTFLAGS) ./...

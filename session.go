@@ -69,6 +69,8 @@ type Session struct {
 	Provider    string       `json:"provider_id"`
 	Model       string       `json:"model"`
 	State       SessionState `json:"state"`
+	// Origin is empty for a session that a person began, and OriginAPISession for one of an OpenAI-compatible client (decision 35).
+	Origin SessionOrigin `json:"origin,omitempty"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool       `json:"require_validation,omitempty"`
 	EndReason         SessionEnd `json:"end_reason,omitempty"`

@@ -205,4 +205,5 @@ const (
 	RoleQuestion ToolRole = "question" // ask_user: the round waits for the person's answer, which is the call's result (decision 40)
 	RoleComplete ToolRole = "complete" // complete: the round ends COMPLETED once all else of its reply succeeded (decision 13)
 	RolePlan     ToolRole = "plan"     // update_plan: what the surfaces show as the plan
+	RoleClient   ToolRole = "client"   // a tool of an OpenAI-compatible client: it runs there, and its call ends the round (decision 35)
 )

@@ -22,7 +22,11 @@ func selected(root, short string, id regie.ID) url.Values {
 
 // Sessions implements dispatch.Sessions.
 func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.SessionSummary, error) {
-	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", selected(f.Root, f.Short, f.ID), f.Before, cmp.Or(f.Limit, 1000))
+	query := selected(f.Root, f.Short, f.ID)
+	if f.API {
+		query.Set("api", "true")
+	}
+	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", query, f.Before, cmp.Or(f.Limit, 1000))
 }
 
 // Messages implements dispatch.Sessions.

@@ -37,6 +37,9 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 	}
 	s.Addr, s.Version = cmp.Or(s.Addr, c.config.File.Listen, config.DefaultListen), version
 	c.settle(ctx)
+	if root, foundBy, err := c.workspace(ctx, false); err == nil { // at home, a directory of Regie's own
+		s.Root, s.FoundBy = root, foundBy
+	}
 	signals := c.signals()
 	defer signals.stop()
 	engine, err := app.WaitEngine(ctx, c.options(app.Options{Resumed: func(rounds []regie.ID) {

@@ -74,6 +74,7 @@ type Engine struct {
 	indexes *indexes   // nil until it is wired
 
 	holder, place string // as holderName gives them
+	proxy         *passer
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
@@ -140,6 +141,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.Resumed != nil && len(resumed) > 0 {
 		o.Resumed(resumed)
 	}
+	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
+		return err
+	}
+	e.proxy = newPasser(e.local, e.log)
 	e.quickCheck()
 	return nil
 }
@@ -251,6 +256,7 @@ func translate(language string, err error) string { return text.New(language).Er
 func (e *Engine) quickCheck() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.check = cancel
+	e.wg.Go(func() { e.sweepAPI(ctx, e.log) })
 	e.wg.Go(func() {
 		switch err := e.store.QuickCheck(ctx); {
 		case err == nil || ctx.Err() != nil:
@@ -271,6 +277,9 @@ func (e *Engine) Close() error {
 	e.wg.Wait()
 	if e.public != nil {
 		e.public.refuse()
+	}
+	if e.proxy != nil {
+		e.proxy.close()
 	}
 	if e.local != nil {
 		if e.undoer != nil {

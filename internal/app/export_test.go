@@ -1,9 +1,13 @@
 package app
 
 import (
+	"context"
 	"os"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/regie-run/regie/internal/store"
 )
 
 // ShortenAttach has commands of a test wait less long for another engine.
@@ -27,4 +31,32 @@ func Makers() map[string]bool {
 		out[name] = true
 	}
 	return out
+}
+
+// Proxied returns the newest model calls that the engine of this process has passed on, once all of them are logged.
+func (c *Conn) Proxied(ctx context.Context, want int) ([]store.Proxied, error) {
+	for {
+		calls, err := c.engine.store.ProxiedCalls(ctx, 100)
+		done := 0
+		for i := range calls {
+			if calls[i].Duration > 0 {
+				done++
+			}
+		}
+		if err != nil || done >= want {
+			return calls, err
+		}
+		select {
+		case <-ctx.Done():
+			return calls, ctx.Err()
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// RemoveUnused removes the sessions of clients that are due at a moment.
+func (c *Conn) RemoveUnused(ctx context.Context, now time.Time) error {
+	_, err := c.engine.removeUnused(ctx, now)
+	return err
 }

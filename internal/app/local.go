@@ -81,10 +81,10 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	}
 	var accepted store.Accepted
 	submission := store.Submission{
-		SessionID: in.SessionID, WhenBusy: in.WhenBusy,
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy, History: imported(&in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
-			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
+			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
@@ -96,6 +96,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
 		},
 	}
+	ofClient(&in, &submission)
 	err = l.unhindered(ctx, in.SessionID, func() (err error) {
 		accepted, err = l.dispatcher.Submit(ctx, submission)
 		return err
@@ -113,7 +114,7 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	switch size := len(said(in)); {
 	case in.Text != "" && len(in.Segments) > 0:
 		return regie.Errorf(regie.CodeBadRequest, "the message has a text and segments: send what it says once")
-	case strings.TrimSpace(said(in)) == "":
+	case strings.TrimSpace(said(in)) == "" && !answersCalls(in):
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
 		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
@@ -150,6 +151,9 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		in.Segments[i].Text = storable(in.Segments[i].Text)
 	}
 	if err := regie.ValidateSegments(in.Segments); err != nil {
+		return err
+	}
+	if err := l.validateClient(in); err != nil {
 		return err
 	}
 	return in.Policy.Validate()

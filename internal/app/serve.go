@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/mcpserver"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // ServeConfig says how an engine is served to others than this machine's user's own commands (spec 10.2, 11.2).
@@ -32,6 +35,8 @@ type ServeConfig struct {
 	PlainHTTP bool
 	// Version is that of the program.
 	Version string
+	// Root is the workspace that sessions of OpenAI's clients live in, and FoundBy how it was found; empty: a directory of Regie's own.
+	Root, FoundBy string
 }
 
 // Served is an engine that is being served.
@@ -155,7 +160,7 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 	}
 	handler := httpapi.Handler(httpapi.Config{
 		Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy,
-		Mounts: map[string]http.Handler{"/mcp": mcp},
+		Mounts: map[string]http.Handler{"/mcp": mcp, "/v1/": e.compatible(c)},
 	})
 	guarded := guard.Wrap(handler, translate)
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,6 +187,26 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 	url := scheme + listener.Addr().String()
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, url+guard.SetupPath(), ended, server, done
 	return out, nil
+}
+
+// compatible is the OpenAI-compatible endpoint (decision 35).
+func (e *Engine) compatible(c ServeConfig) http.Handler {
+	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
+	if where.Root == "" {
+		where.Root, where.FoundBy = filepath.Join(e.config.DataDir, "workspace"), workspace.FoundByDirectory
+	}
+	return compat.Handler(compat.Config{
+		Control: e.local, Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(),
+		Workspace: func(ctx context.Context) (regie.Workspace, error) {
+			if c.Root == "" {
+				if err := os.MkdirAll(where.Root, 0o700); err != nil {
+					return regie.Workspace{}, dirError(err, where.Root)
+				}
+			}
+			_, place, err := e.place(ctx, where)
+			return place, err
+		},
+	})
 }
 
 // checks are what /readyz says.

@@ -62,7 +62,7 @@ func kinds(frames []string) (out []string) {
 func TestMessageStream(t *testing.T) {
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("Nothing there."), says("Still nothing."))).serve("127.0.0.1:0")
 	session := h.session()
-	status, got := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"what is here?"}`, nil, header("Accept", "text/event-stream"))
+	status, got := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"what is here?"}`, nil, carrying("Accept", "text/event-stream"))
 	var durable []string // deltas of a quick reply may come with its message alone
 	for _, kind := range kinds(got) {
 		if !strings.HasPrefix(kind, "stream_") && kind != "session" { // its name comes in between
@@ -108,7 +108,7 @@ func TestStreamCutEverywhere(t *testing.T) {
 	b := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__read_file", `{"path":"x"}`}), says("Done.")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
-	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, header("Accept", "text/event-stream"))
+	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
 	ended := func(f string) bool { return strings.Contains(f, `"state":"ENDED"`) }
 	_, stored := h.read("GET", "/api/v1/sessions/"+session+"/events", "", ended)
 	if len(stored) < 7 {
@@ -237,8 +237,8 @@ func TestRepeatedWrites(t *testing.T) {
 		"fork":    {"/api/v1/sessions/" + session + "/fork", `{}`, 201, "session"},
 	} {
 		var first, second map[string]json.RawMessage
-		h.json("POST", c.path, c.body, c.status, &first, header("Idempotency-Key", name))
-		h.json("POST", c.path, c.body, c.status, &second, header("Idempotency-Key", name))
+		h.json("POST", c.path, c.body, c.status, &first, carrying("Idempotency-Key", name))
+		h.json("POST", c.path, c.body, c.status, &second, carrying("Idempotency-Key", name))
 		var a, b struct {
 			ID string `json:"id"`
 		}
@@ -247,7 +247,7 @@ func TestRepeatedWrites(t *testing.T) {
 			t.Errorf("%s: %s, then %s", name, first[c.same], second[c.same])
 		}
 	}
-	response := h.ask("POST", "/api/v1/sessions/"+session+"/fork", `{}`, header("Idempotency-Key", strings.Repeat("x", 300)))
+	response := h.ask("POST", "/api/v1/sessions/"+session+"/fork", `{}`, carrying("Idempotency-Key", strings.Repeat("x", 300)))
 	if response.StatusCode != 400 {
 		t.Errorf("a key that is too long: %d", response.StatusCode)
 	}

@@ -93,7 +93,7 @@ func (h *house) session() string {
 	return made.ID.String()
 }
 
-func header(name, value string) func(*http.Request) {
+func carrying(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
@@ -114,34 +114,34 @@ func TestServeKeepsOut(t *testing.T) {
 		"a program":                    {"GET", "/api/v1/sessions", nil, 200, ""},
 		"by name":                      {"GET", "/api/v1/sessions", []func(*http.Request){host("localhost" + port)}, 200, ""},
 		"by IPv6":                      {"GET", "/api/v1/sessions", []func(*http.Request){host("[::1]" + port)}, 200, ""},
-		"its own page":                 {"GET", "/api/v1/sessions", []func(*http.Request){header("Origin", own)}, 200, ""},
+		"its own page":                 {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Origin", own)}, 200, ""},
 		"no token":                     {"GET", "/api/v1/sessions", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
-		"wrong token":                  {"GET", "/api/v1/sessions", []func(*http.Request){header("Authorization", "Bearer "+h.token+"x")}, 401, regie.CodeNoToken},
-		"empty token":                  {"GET", "/api/v1/sessions", []func(*http.Request){header("Authorization", "Bearer ")}, 401, regie.CodeNoToken},
-		"basic":                        {"GET", "/api/v1/sessions", []func(*http.Request){header("Authorization", "Basic "+h.token)}, 401, regie.CodeNoToken},
+		"wrong token":                  {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Authorization", "Bearer "+h.token+"x")}, 401, regie.CodeNoToken},
+		"empty token":                  {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Authorization", "Bearer ")}, 401, regie.CodeNoToken},
+		"basic":                        {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Authorization", "Basic "+h.token)}, 401, regie.CodeNoToken},
 		"two tokens":                   {"GET", "/api/v1/sessions", []func(*http.Request){func(r *http.Request) { r.Header.Add("Authorization", "Bearer x") }}, 401, regie.CodeNoToken},
 		"token in the address":         {"GET", "/api/v1/sessions?token=" + h.token, []func(*http.Request){nobody}, 401, regie.CodeNoToken},
-		"forged cookie":                {"GET", "/api/v1/sessions", []func(*http.Request){nobody, header("Cookie", "regie=99999999999.x.y")}, 401, regie.CodeNoToken},
+		"forged cookie":                {"GET", "/api/v1/sessions", []func(*http.Request){nobody, carrying("Cookie", "regie=99999999999.x.y")}, 401, regie.CodeNoToken},
 		"the docs":                     {"GET", "/docs", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"the document":                 {"GET", "/openapi.json", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"a stream":                     {"GET", "/api/v1/events", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
-		"a websocket":                  {"GET", "/api/v1/ws", []func(*http.Request){nobody, header("Upgrade", "websocket")}, 401, regie.CodeNoToken},
+		"a websocket":                  {"GET", "/api/v1/ws", []func(*http.Request){nobody, carrying("Upgrade", "websocket")}, 401, regie.CodeNoToken},
 		"evil host":                    {"GET", "/api/v1/sessions", []func(*http.Request){host("evil.example" + port)}, 403, regie.CodeForbidden},
 		"evil host, open path":         {"GET", "/version", []func(*http.Request){host("127.0.0.1.evil.example")}, 403, regie.CodeForbidden},
 		"no host's name":               {"GET", "/healthz", []func(*http.Request){host("0.0.0.0" + port)}, 403, regie.CodeForbidden},
-		"evil origin":                  {"GET", "/api/v1/sessions", []func(*http.Request){header("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
-		"origin of another port":       {"GET", "/api/v1/sessions", []func(*http.Request){header("Origin", "http://127.0.0.1:1")}, 403, regie.CodeForbidden},
-		"no origin's name":             {"GET", "/api/v1/sessions", []func(*http.Request){header("Origin", "null")}, 403, regie.CodeForbidden},
-		"evil origin of a stream":      {"GET", "/api/v1/events", []func(*http.Request){header("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
-		"evil origin of a websocket":   {"GET", "/api/v1/ws", []func(*http.Request){header("Origin", "https://evil.example"), header("Upgrade", "websocket")}, 403, regie.CodeForbidden},
-		"cross-site read":              {"GET", "/api/v1/sessions", []func(*http.Request){header("Sec-Fetch-Site", "cross-site")}, 403, regie.CodeForbidden},
-		"cross-site write":             {"POST", "/api/v1/sessions", []func(*http.Request){header("Sec-Fetch-Site", "cross-site")}, 403, regie.CodeForbidden},
-		"same-site write":              {"POST", "/api/v1/sessions", []func(*http.Request){header("Sec-Fetch-Site", "same-site")}, 403, regie.CodeForbidden},
+		"evil origin":                  {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
+		"origin of another port":       {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Origin", "http://127.0.0.1:1")}, 403, regie.CodeForbidden},
+		"no origin's name":             {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Origin", "null")}, 403, regie.CodeForbidden},
+		"evil origin of a stream":      {"GET", "/api/v1/events", []func(*http.Request){carrying("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
+		"evil origin of a websocket":   {"GET", "/api/v1/ws", []func(*http.Request){carrying("Origin", "https://evil.example"), carrying("Upgrade", "websocket")}, 403, regie.CodeForbidden},
+		"cross-site read":              {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Sec-Fetch-Site", "cross-site")}, 403, regie.CodeForbidden},
+		"cross-site write":             {"POST", "/api/v1/sessions", []func(*http.Request){carrying("Sec-Fetch-Site", "cross-site")}, 403, regie.CodeForbidden},
+		"same-site write":              {"POST", "/api/v1/sessions", []func(*http.Request){carrying("Sec-Fetch-Site", "same-site")}, 403, regie.CodeForbidden},
 		"anybody's healthz":            {"GET", "/healthz", []func(*http.Request){nobody}, 204, ""},
 		"anybody's version":            {"GET", "/version", []func(*http.Request){nobody}, 200, ""},
 		"anybody's readyz":             {"GET", "/readyz", []func(*http.Request){nobody}, 200, ""},
 		"setup without a code":         {"POST", "/setup", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
-		"setup by another's page":      {"POST", "/setup", []func(*http.Request){nobody, header("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
+		"setup by another's page":      {"POST", "/setup", []func(*http.Request){nobody, carrying("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
 		"the method of something else": {"TRACE", "/api/v1/sessions", nil, 405, regie.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

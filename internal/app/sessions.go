@@ -108,7 +108,7 @@ func (l *local) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Re
 
 // forgetPlace removes what is kept of a workspace for commands, where its last session is gone.
 func (l *local) forgetPlace(ctx context.Context, place regie.Workspace) error {
-	left, err := l.store.Sessions(ctx, store.SessionFilter{Root: place.Root, Limit: 1})
+	left, err := l.store.Sessions(ctx, store.SessionFilter{Root: place.Root, Limit: 1, API: true})
 	if err != nil || len(left) > 0 {
 		return err
 	}

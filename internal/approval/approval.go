@@ -55,6 +55,8 @@ type Policy struct {
 	Document regie.Sentence `json:"document,omitzero"`
 	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
 	Fallback []Fallback `json:"fallback,omitempty"`
+	// ClientTools are those that an OpenAI-compatible client has brought with its request (decision 35). They are the round's own.
+	ClientTools []regie.ClientTool `json:"client_tools,omitempty"`
 }
 
 // Fallback is a provider that may go on with a run: pinned when it begins, as its own is.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -16,6 +18,29 @@ func TestPercentile(t *testing.T) {
 	}{{nil, 50, 0}, {[]float64{3}, 99, 3}, {[]float64{3, 1, 2}, 50, 2}, {[]float64{4, 3, 2, 1}, 99, 4}, {[]float64{5, 1}, 0, 1}} {
 		if got := percentile(c.values, c.p); got != c.want {
 			t.Errorf("percentile %v of %v is %v, want %v", c.p, c.values, got, c.want)
+		}
+	}
+}
+
+// TestForwarders puts requests through both contestants of P13: each answers what the provider does.
+func TestForwarders(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, proxyReply)
+	}))
+	defer provider.Close()
+	for _, who := range []string{"proxy", "forwarder"} {
+		handler, done, err := forwarder(who, provider.URL, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(handler)
+		if latencies, err := load(server.URL, 100); err != nil || len(latencies) != 90 {
+			t.Errorf("%s: %d latencies, %v", who, len(latencies), err)
+		}
+		server.Close()
+		if err := done(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func New(definitions []regie.ToolDefinition, options Options) *JSON {
 		for _, alias := range d.Aliases {
 			j.byName[alias] = d
 		}
-		if d.Role != "" {
+		if d.Role != "" && d.Role != regie.RoleClient {
 			j.byRole[d.Role] = d
 		}
 	}

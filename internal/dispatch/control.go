@@ -101,6 +101,11 @@ type RunRequest struct {
 	RequireValidation bool `json:"require_validation,omitempty"`
 	// NoCache has the run neither answered from the response cache nor kept in it, whatever the agent's settings say (spec 6.4).
 	NoCache bool `json:"no_cache,omitempty"`
+	// Origin is that of the session that the message makes (decision 35). History is what stands in its thread before the message. Results are a
+	// client's, of all the calls of its tools that the session waits for: they may come without a text.
+	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
+	History []regie.ImportedMessage `json:"history,omitempty"`
+	Results []regie.ClientResult    `json:"results,omitempty"`
 }
 
 // Run is the answer to a RunRequest.

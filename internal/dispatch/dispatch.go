@@ -173,7 +173,9 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 		claimed.Session, claimed.Workspace, claimed.Round = *in.New, in.Workspace, in.Round
 		claimed.Round.State, claimed.Round.Phase, claimed.Round.Exchange = regie.RoundRunning, regie.PhaseModel, 1
 		claimed.Round.Deadline = claimed.Round.Limits.Deadline(accepted.Message.Time)
-		claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
+		if len(in.History) == 0 {
+			claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
+		}
 	} else {
 		claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID)
 		if err == nil {

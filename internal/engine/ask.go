@@ -91,7 +91,7 @@ func (r *run) questions(calls []regie.Call, now time.Time) []regie.Question {
 	var out []regie.Question
 	for i := range calls {
 		call := &calls[i]
-		if call.State.Settled() {
+		if call.State.Settled() || r.clients(call) {
 			continue
 		}
 		if r.role(call) != regie.RoleQuestion || !ready(call) {

@@ -30,6 +30,9 @@ func (r *run) runCalls(ctx context.Context) error {
 			r.refuseRest(failNote.String())
 		}
 		next := r.nextOpen()
+		if next < 0 && awaitsClient(r.calls) {
+			return r.handOut()
+		}
 		if next < 0 {
 			return r.finishBatch()
 		}
@@ -65,7 +68,7 @@ func (r *run) nextOpen() int {
 	last := -1
 	for i := range r.calls {
 		switch {
-		case r.calls[i].State.Settled():
+		case r.calls[i].State.Settled(), r.clients(&r.calls[i]):
 		case r.role(&r.calls[i]) != regie.RoleComplete:
 			return i
 		case last < 0:
@@ -217,7 +220,7 @@ func (r *run) startQueries(ctx context.Context, first int) error {
 	for i := first; i < len(r.calls) && r.calls[i].Kind == regie.KindQuery && ready(&r.calls[i]); i++ {
 		call := &r.calls[i]
 		target, _, ok := r.tools.Lookup(call.Tool)
-		if !ok || r.fresh[call.ID] && call.State == regie.CallProposed || r.cleared[call.ID] {
+		if !ok || r.clients(call) || r.fresh[call.ID] && call.State == regie.CallProposed || r.cleared[call.ID] {
 			continue
 		}
 		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil {

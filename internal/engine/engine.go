@@ -123,6 +123,7 @@ type Engine struct {
 	drain   sync.Once
 
 	warmth       warmth
+	clients      clientTools
 	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
 }
 
@@ -243,6 +244,10 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 	}
 	r.used, r.money = r.round.Tokens, e.termsOf(r.round, r.session.Type, r.files.Caps)
 	if err := r.readPolicy(); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.tools, err = e.withClient(tools, r.policy.ClientTools); err != nil {
 		return nil, err
 	}
 	r.aim()

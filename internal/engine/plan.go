@@ -85,6 +85,9 @@ func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
 	if checked.Tool != nil {
 		definition := checked.Tool.Definition()
 		call.Kind, call.Class, call.Definition = definition.Kind, definition.Class, checked.Definition
+		if definition.Role == regie.RoleClient {
+			call.Origin = regie.OriginClient
+		}
 	}
 	switch {
 	case ordinal >= r.round.Limits.CallsInReply:
@@ -105,6 +108,8 @@ func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
 		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed",
 		})
+	case call.Origin == regie.OriginClient: // its client decides what becomes of it
+		r.guarded(&call, checked.Tool.Definition(), wire.ID, before, approval.Judgement{})
 	default:
 		call.Ask = checked.Asks || in.check && call.Kind == regie.KindAction
 		judged := r.judge(&call, checked.Tool.Definition())
@@ -128,7 +133,7 @@ func (r *run) plans(c *tool.Checked) bool {
 func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, error) {
 	for i := range calls {
 		call := &calls[i]
-		if call.State.Settled() || r.role(call) == regie.RoleComplete { // what ends the round comes last
+		if call.State.Settled() || r.clients(call) || r.role(call) == regie.RoleComplete { // what ends the round comes last
 			continue
 		}
 		if call.Kind == regie.KindQuery || r.mustWait(calls, i) {

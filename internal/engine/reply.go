@@ -136,7 +136,11 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 		}
 		counters.Resumes = 0 // a stored step is progress
 		in.Advance = store.Advance{Phase: regie.PhaseCalls, Counters: counters}
-		if allSettled(calls) {
+		switch {
+		case in.Park:
+		case awaitsClient(calls):
+			in.Advance = r.ended(counters, regie.EndClientTools, quietly)
+		case allSettled(calls):
 			c := r.closing(&in.Message, calls, counters)
 			in.Results, in.Advance = c.message, c.advance // what settles here has no post text: no action has run
 		}
@@ -152,7 +156,7 @@ func (r *run) begin(ctx context.Context, in *store.Reply) error {
 	}
 	in.Ask = ask
 	for i := range in.Calls {
-		if !in.Calls[i].State.Settled() {
+		if !in.Calls[i].State.Settled() && !r.clients(&in.Calls[i]) {
 			in.Park = ask != nil && r.mustWait(in.Calls, i)
 			break
 		}

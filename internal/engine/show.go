@@ -286,6 +286,9 @@ func (s *showing) cut(thread store.Thread, stored *store.ExchangeView, when time
 		messages = append(messages, *m)
 	}
 	s.entries = prompt.Entries(messages, thread.Calls)
+	if last := len(s.entries) - 1; last >= 0 && awaitsClient(s.entries[last].Calls) { // no prompt shows half a batch (decision 35)
+		s.entries = s.entries[:last]
+	}
 	changed := when.IsZero()
 	for i := range s.entries {
 		calls, other := asOf(s.entries[i].Calls, when)

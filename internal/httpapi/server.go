@@ -112,12 +112,12 @@ type problem struct {
 func (s *server) problem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
-		Type: "about:blank", Title: http.StatusText(status(code)), Status: status(code), Code: code, Detail: s.translate(language, err),
+		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code, Detail: s.translate(language, err),
 	}
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failAs(w, r, status(regie.CodeOf(err)), err)
+	s.failAs(w, r, Status(regie.CodeOf(err)), err)
 }
 
 func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err error) {

@@ -14,6 +14,7 @@ type sessionsQuery struct {
 	Root   string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	ID     regie.ID `query:"id" doc:"One session, or one of its rounds."`
 	Short  string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
+	API    bool     `query:"api" doc:"Has the sessions of OpenAI-compatible clients among them."`
 	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
 }
@@ -67,7 +68,7 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
-	out, err := s.control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, Before: before, Limit: limit + 1})
+	out, err := s.control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Before: before, Limit: limit + 1})
 	return paged(out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
 }
 

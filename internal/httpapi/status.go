@@ -91,8 +91,8 @@ var statuses = map[regie.Code]int{
 	regie.CodeInternal:       http.StatusInternalServerError,
 }
 
-// status returns the HTTP status of a code; one that is none of the root package's is a bug of ours.
-func status(code regie.Code) int {
+// Status returns the HTTP status of a code; one that is none of the root package's is a bug of ours.
+func Status(code regie.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status
 	}

@@ -25,6 +25,9 @@ const (
 func KindOf(s *regie.Session) Kind {
 	switch s.Type {
 	case regie.SessionChat:
+		if s.Origin == regie.OriginAPISession {
+			return API
+		}
 		return Chat
 	case regie.SessionAutomation:
 		return Automation

@@ -18,6 +18,8 @@ type SessionFilter struct {
 	// Before selects what comes behind this place of the list.
 	Before Mark
 	Limit  int // zero means 1,000
+	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named by its id always is.
+	API bool
 }
 
 // SessionSummary is one line of sessions list (spec 10.1).

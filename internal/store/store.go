@@ -60,6 +60,17 @@ type Submission struct {
 	Reserved  int64       // for the first model call
 	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
 	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
+	// History is what stands in the thread before Message, where that makes the session: what an OpenAI-compatible client brings (decision 35).
+	History []Imported
+	// Results are the client's results of all the calls of its tools that the session waits for. Without a text beside them Message is their
+	// message, a DATA_ADDED, which the transition fills; else they come before it. Where there are such calls and no results, the calls are NOT_RUN.
+	Results []regie.ClientResult
+}
+
+// Imported is a message of a client's history with the calls that it owns, which are settled (decision 35). Their round is the one that starts.
+type Imported struct {
+	Message regie.Message
+	Calls   []regie.Call
 }
 
 // Accepted is the answer to a Submission.

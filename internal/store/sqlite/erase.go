@@ -125,6 +125,9 @@ func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, err
 		}
 		blobs := map[regie.Hash]bool{}
 		for _, session := range family {
+			if err := t.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now); err != nil {
+				return err
+			}
 			if err := t.erase(session, in.By, now, blobs, &out); err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
 	c.out.Open = open
 	c.out.Session = from
 	session := &c.out.Session
-	session.ID, session.Type, session.State, session.EndReason = c.to, regie.SessionChat, regie.SessionIdle, ""
+	session.ID, session.Type, session.State, session.EndReason, session.Origin = c.to, regie.SessionChat, regie.SessionIdle, "", ""
 	session.CreatedAt, session.LastActivity, session.Epoch = c.now, c.now, 0
 	session.ForkedFrom = &regie.ForkPoint{SessionID: in.From, Seq: last}
 	if in.Name != "" {

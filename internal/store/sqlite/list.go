@@ -17,7 +17,7 @@ const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender =
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
 // summaries reads sessions s with what a list says of them; ?1 is the user whose read marks count.
-const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason,
+const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api',
 		s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.name, coalesce(w.root, ''), c.head,
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq IS NOT NULL),
 		(SELECT count(*) FROM rounds r WHERE r.session = s.n),
@@ -37,11 +37,12 @@ func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]sto
 	if filter.Limit == 0 {
 		filter.Limit = 1000
 	}
-	out, err := readSummaries(ctx, s.read, summaries+`AND s.type <> 'SUBAGENT' AND s.type <> 'SEED' AND (w.root = ?2 OR ?2 = '')
+	out, err := readSummaries(ctx, s.read, summaries+`AND s.type <> 'SUBAGENT' AND s.type <> 'SEED' AND (s.origin <> 'api' OR ?8 = 1) AND (w.root = ?2 OR ?2 = '')
 		AND (s.id = ?3 OR ?3 IS NULL OR s.n = (SELECT session FROM rounds WHERE id = ?3))
 		AND (?4 = '' OR `+hasPart("s.id", "?4")+` OR EXISTS (SELECT 1 FROM rounds r WHERE r.session = s.n AND `+hasPart("r.id", "?4")+`))
 		AND (?6 = 0 OR c.head_at < ?6 OR c.head_at = ?6 AND s.id < ?7)
-		ORDER BY c.head_at DESC, s.id DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit, filter.Before.Micros(), filter.Before.ID)
+		ORDER BY c.head_at DESC, s.id DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit, filter.Before.Micros(), filter.Before.ID,
+		flag(filter.API || filter.Short != "" || !filter.ID.IsZero()))
 	if err == nil {
 		err = s.queuePositions(ctx, s.read, out)
 	}
@@ -65,13 +66,15 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 		var kind, state string
 		var end, last sql.NullString
 		var created, active int64
+		var api bool
 		var forked regie.ID
 		var at sql.NullInt64
-		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end,
+		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api,
 			&created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
 			return nil, err
 		}
 		s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
+		s.Origin = originOf(api)
 		s.CreatedAt, s.LastActivity, s.ForkedFrom, s.LastEnd = fromMicros(created), fromMicros(active), forkPoint(forked, at), regie.RoundEnd(last.String)
 		out = append(out, s)
 	}

@@ -89,11 +89,13 @@ func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used 
 		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.workspace_id), 0)
 				+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
 					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = s.workspace_id), 0)
+				+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = s.workspace_id AND x.state = 'OPEN'), 0)
 			FROM sessions s WHERE s.n = ?`, dayOf(now), fence.Chain).Scan(&used)
 	default:
 		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
 		err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
-			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)`, dayOf(now)).Scan(&used)
+			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)
+			+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.state = 'OPEN'), 0)`, dayOf(now)).Scan(&used)
 	}
 	return used, err
 }

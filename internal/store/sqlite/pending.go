@@ -220,13 +220,13 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 		return err
 	}
-	return t.nextRound(fence, waiting, out, now)
+	return t.nextRound(fence, end.Reason, waiting, out, now)
 }
 
 // nextRound starts the round that messages have waited for, as part of the end of the one before: behind what waits for a slot by now.
-func (t *tx) nextRound(fence store.Fence, waiting []waitingMessage, out *store.Outcome, now time.Time) error {
+func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage, out *store.Outcome, now time.Time) error {
 	round := waiting[len(waiting)-1].round
-	epoch := fence.Epoch + 1
+	next := store.Fence{SessionID: fence.SessionID, RoundID: round.ID, Epoch: fence.Epoch + 1, Chain: fence.Chain}
 	limits, err := json.Marshal(round.Limits)
 	if err != nil {
 		return err
@@ -247,12 +247,17 @@ func (t *tx) nextRound(fence store.Fence, waiting []waitingMessage, out *store.O
 	if queued {
 		state = regie.SessionQueued
 	}
-	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), epoch, fence.Chain); err != nil {
+	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
-	if err := t.insertRound(fence.Chain, epoch, in, rounds+1, string(limits), now); err != nil {
+	if err := t.insertRound(fence.Chain, next.Epoch, in, rounds+1, string(limits), now); err != nil {
 		return err
+	}
+	if ended == regie.EndClientTools {
+		if err := t.leaveClients(next, round.TraceID, now); err != nil {
+			return err
+		}
 	}
 	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {
 		return err

@@ -54,12 +54,13 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 	var kind, state string
 	var end, root sql.NullString
 	var created, last, made int64
+	var api bool
 	var forked regie.ID
 	var at sql.NullInt64
-	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason,
+	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api',
 			s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.id, w.name, w.root, w.found_by, w.created_at
 		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
-		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end,
+		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api,
 			&created, &last, &s.Epoch, &forked, &at, &w.ID, &w.Name, &root, &w.FoundBy, &made)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("session", id)
@@ -67,8 +68,16 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 	s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
 	s.CreatedAt, s.LastActivity = fromMicros(created), fromMicros(last)
 	w.Root, w.CreatedAt = root.String, fromMicros(made)
-	s.ForkedFrom = forkPoint(forked, at)
+	s.ForkedFrom, s.Origin = forkPoint(forked, at), originOf(api)
 	return s, w, err
+}
+
+// originOf is a session's origin as far as it is told.
+func originOf(api bool) regie.SessionOrigin {
+	if api {
+		return regie.OriginAPISession
+	}
+	return ""
 }
 
 func forkPoint(from regie.ID, at sql.NullInt64) *regie.ForkPoint {

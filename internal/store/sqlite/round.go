@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -25,13 +24,13 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		fence, queued = store.Fence{RoundID: round}, false
 		t.hurry()
 		t.hold(ByRound, round)
-		var state, session, kind string
+		var state, session, kind, origin string
 		var paused sql.NullInt64
 		var stop sql.NullString
 		var o owned
-		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type
+		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type, s.origin
 			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
-			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop, &o.workspace, &o.user, &kind)
+			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop, &o.workspace, &o.user, &kind, &origin)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -47,7 +46,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		}
 		now := time.Now().UTC()
 		if !stop.Valid { // one that is only to be ended needs none
-			o.chain, o.kind = fence.Chain, slot.KindOf(&regie.Session{Type: regie.SessionType(kind)})
+			o.chain, o.kind = fence.Chain, kindOf(kind, origin)
 			if queued, err = t.claimSlot(o, now); err != nil || queued {
 				return errOr(err, func() error { return t.derive(fence.SessionID, fence.Chain, now) })
 			}

@@ -837,6 +837,34 @@ BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once
 CREATE TRIGGER calls_changed_comes BEFORE INSERT ON calls WHEN NEW.changed IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
 
+CREATE INDEX calls_of_clients ON calls (session) WHERE origin = 'CLIENT' AND settled_at IS NULL;
+
+CREATE INDEX sessions_of_clients ON sessions (n) WHERE origin = 'api' AND deleted_at IS NULL;
+
+CREATE TABLE proxied (
+    id                 BLOB PRIMARY KEY CHECK (length(id) = 16),
+    workspace_id       BLOB    NOT NULL REFERENCES workspaces (id),
+    user_id            BLOB    NOT NULL REFERENCES users (id),
+    provider           TEXT    NOT NULL,
+    model              TEXT    NOT NULL,
+    state              TEXT    NOT NULL CHECK (state = 'OPEN' OR state = 'DONE'), -- OPEN: reserved under a cap, and perhaps sent
+    code               TEXT,                                                    -- why it brought no answer
+    cached             INTEGER NOT NULL DEFAULT 0 CHECK (cached IN (0, 1)),
+    input_tokens       INTEGER NOT NULL DEFAULT 0,
+    output_tokens      INTEGER NOT NULL DEFAULT 0,
+    cache_read_tokens  INTEGER NOT NULL DEFAULT 0,
+    cost_microusd      INTEGER, -- NULL: nobody knows
+    reserved_microusd  INTEGER NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    started_at         INTEGER NOT NULL,
+    duration_us        INTEGER,
+    CHECK ((state = 'OPEN') = (duration_us IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX proxied_open ON proxied (workspace_id, reserved_microusd) WHERE state = 'OPEN';
+
+CREATE TRIGGER proxied_ends_once BEFORE UPDATE ON proxied WHEN OLD.state <> 'OPEN'
+BEGIN SELECT RAISE(ABORT, 'a model call has one end (decision 28)'); END;
+
 CREATE TABLE slots (
     session      INTEGER PRIMARY KEY REFERENCES sessions (n),
     workspace_id BLOB    NOT NULL,
@@ -878,6 +906,8 @@ CREATE INDEX slots_by_owner ON slots (workspace_id, user_id);
 -- version 14 1
 
 -- version 16 1
+
+-- version 17 1
 
 -- version 18 1
 

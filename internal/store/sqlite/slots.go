@@ -29,20 +29,24 @@ type owned struct {
 	chain           int64
 	workspace, user regie.ID
 	kind            slot.Kind
-	rounds          int // that there are already
+	rounds          int  // that there are already
+	clients         bool // calls of a client's tools wait for their results
+}
+
+// kindOf is the kind of slot of a stored session.
+func kindOf(kind, origin string) slot.Kind {
+	return slot.KindOf(&regie.Session{Type: regie.SessionType(kind), Origin: regie.SessionOrigin(origin)})
 }
 
 // ownedBy reads the owner of a session that is there, and whether its open round, or one that begins now, is to run: not where it waits, where its
 // session is paused, or where it is only to be ended, which needs no slot.
 func (t *tx) ownedBy(chain int64) (o owned, runs bool, err error) {
-	var session regie.Session
-	var kind string
+	var kind, origin string
 	var paused sql.NullInt64
 	var stop, state sql.NullString
-	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.paused_at, r.state, r.stop_request FROM sessions s
-		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &paused, &state, &stop)
-	session.Type = regie.SessionType(kind)
-	o.chain, o.kind = chain, slot.KindOf(&session)
+	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
+		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop)
+	o.chain, o.kind = chain, kindOf(kind, origin)
 	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) && (!state.Valid || state.String == string(regie.RoundRunning))
 	return o, runs, err
 }

@@ -19,7 +19,7 @@ import (
 // again (decision 6).
 func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
-	if _, err := message.Variant(); err != nil {
+	if _, err := message.Variant(); err != nil && !settles(&in) {
 		return store.Accepted{}, err
 	}
 	now := time.Now().UTC()
@@ -51,44 +51,53 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if found || err != nil {
 			return err
 		}
-		events := []logEvent{stored, started}
+		begun := []logEvent{started}
 		epoch, o, err := t.freeSession(in, create, &out)
 		if err != nil {
 			return err
 		}
-		chain := o.chain
 		if out.Pending {
-			return t.keepPending(in, chain, &out, now)
+			return t.keepPending(in, o.chain, &out, now)
 		}
 		if out.Position, err = t.beginSlot(o, round.Reason, now); err != nil {
 			return err
 		}
 		if out.Position > 0 {
-			if events, err = queuedEvents(stored, &round, out.Position); err != nil {
+			if begun, err = queuedEvents(&round, out.Position); err != nil {
 				return err
 			}
 		}
 		// The round is stored before the events: its unique index refuses a second open round.
-		if err := t.insertRound(chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
+		if err := t.insertRound(o.chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
 			return err
 		}
 		if in.Holder == "" && out.Position == 0 {
 			t.needsHolder(round.ID, 0)
 		}
+		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: o.chain}
+		b := batch{fence: out.Fence, now: now}
 		if out.Created {
-			events = append([]logEvent{create.event}, events...)
+			b.events = append(b.events, create.event)
+			err = t.importHistory(&b, in.History, now)
+		} else if o.clients || len(in.Results) > 0 {
+			err = t.settleClients(&b, &in, &out.Message, now)
 		}
-		first, err := t.appendEvents(in.SessionID, chain, now, events)
 		if err != nil {
 			return err
 		}
-		out.Message.Seq = first + int64(len(events)-2)
-		if out.Position > 0 { // two events follow it
-			out.Message.Seq--
+		if settles(&in) { // it is known only now which calls it is about
+			b.message(&out.Message)
+		} else {
+			b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
+		}
+		b.events = append(b.events, begun...)
+		if out.Position > 0 {
 			fault.Point(fault.QueueBefore)
 		}
-		out.Fence = store.Fence{SessionID: in.SessionID, RoundID: round.ID, Epoch: epoch, Chain: chain}
-		return t.insertMessage(chain, &out.Message)
+		if b.err != nil {
+			return b.err
+		}
+		return b.store(t)
 	})
 	return out, err
 }
@@ -140,16 +149,18 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		if out.Created, o.chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
 			return 1, o, err
 		}
+		if create.session.Origin != "" { // another request made it under the same key
+			return 0, o, regie.Errorf(regie.CodeConflict, "another request came with this key before: give each request its own")
+		}
 	}
-	var state string
+	var state, kind, origin string
 	var undoing bool
-	var session regie.Session
-	var kind string
-	err = t.row(`SELECT n, epoch, state, type, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
-			(SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n)
-		FROM sessions WHERE id = ? AND deleted_at IS NULL`, in.SessionID).Scan(&o.chain, &epoch, &state, &kind, &o.workspace, &o.user, &undoing, &o.rounds)
-	session.Type = regie.SessionType(kind)
-	o.kind = slot.KindOf(&session)
+	err = t.row(`SELECT n, epoch, state, type, origin, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
+			(SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n),
+			EXISTS (SELECT 1 FROM calls c WHERE c.session = sessions.n AND c.origin = 'CLIENT' AND c.settled_at IS NULL)
+		FROM sessions WHERE id = ? AND deleted_at IS NULL`, in.SessionID).
+		Scan(&o.chain, &epoch, &state, &kind, &origin, &o.workspace, &o.user, &undoing, &o.rounds, &o.clients)
+	o.kind = kindOf(kind, origin)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, o, notFound("session", in.SessionID)
@@ -157,9 +168,9 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		return 0, o, err
 	case undoing:
 		return 0, o, errUndoing
-	case session.Type == regie.SessionSeed:
+	case regie.SessionType(kind) == regie.SessionSeed:
 		return 0, o, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
-	case regie.SessionState(state) == regie.SessionClosed && session.Type != regie.SessionChat:
+	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
 		return 0, o, regie.Errorf(regie.CodeConflict, "the session is closed")
 	case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
 		out.Pending = true
@@ -180,7 +191,7 @@ func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position in
 }
 
 // queuedEvents tell of a round that is there and does not run.
-func queuedEvents(message logEvent, round *regie.Round, position int) ([]logEvent, error) {
+func queuedEvents(round *regie.Round, position int) ([]logEvent, error) {
 	started, err := newEvent(regie.EventRound, roundEvent{
 		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionQueued,
 	})
@@ -188,7 +199,7 @@ func queuedEvents(message logEvent, round *regie.Round, position int) ([]logEven
 		return nil, err
 	}
 	state, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: position})
-	return []logEvent{message, started, state}, err
+	return []logEvent{started, state}, err
 }
 
 func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
@@ -205,17 +216,18 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, li
 		return err
 	}
 	if number > 1 {
-		if err := t.inherit(chain, round.ID, number-1); err != nil {
+		if err := t.inherit(chain, round.ID, number-1, settles(&in)); err != nil {
 			return err
 		}
 	}
 	return t.openExchange(round.ID, store.Open{Number: 1, Reason: regie.ExchangeStart, Reserved: in.Reserved}, now)
 }
 
-// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session (decision 2).
-func (t *tx) inherit(chain int64, round regie.ID, before int) error {
+// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session. So does one that results
+// of a client start: only a person's message gives fresh limits (decision 2).
+func (t *tx) inherit(chain int64, round regie.ID, before int, client bool) error {
 	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
-		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION'`, round, chain, before)
+		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
 	return err
 }
 

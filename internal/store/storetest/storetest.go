@@ -46,6 +46,11 @@ type Store interface {
 	Resume(ctx context.Context, round regie.ID) error
 	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
 	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
+	Unused(ctx context.Context, since time.Time, most int) (sessions []regie.ID, next time.Time, err error)
+	ReserveProxied(ctx context.Context, in store.Proxied, wants store.Reservation) (store.Granted, error)
+	LogProxied(ctx context.Context, calls []store.Proxied) error
+	LeftProxied(ctx context.Context, before time.Time) error
+	ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error)
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
@@ -135,6 +140,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"AskedAnew":          askedAnew,
 		"Resolve":            resolve,
 		"Notes":              notes,
+		"Clients":            clients,
+		"Histories":          histories,
+		"PassedOn":           passedOn,
 		"Enrich":             enrich,
 		"Changed":            changed,
 		"RecentCalls":        recentCalls,

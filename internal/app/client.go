@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// Bounds of what a client brings (spec 11.3).
+const (
+	maxHistory     = 4096     // messages
+	maxHistoryText = 16 << 20 // bytes together
+	maxClientTools = 128
+)
+
+// answersCalls reports whether a request says something without a text: results of calls, or a history that ends with some.
+func answersCalls(in *dispatch.RunRequest) bool {
+	return len(in.Results) > 0 || len(in.History) > 0 && len(in.History[len(in.History)-1].Calls) > 0
+}
+
+// validateClient checks what an OpenAI-compatible client brings (decision 35), and makes it storable.
+func (l *local) validateClient(in *dispatch.RunRequest) error {
+	switch {
+	case in.Origin != "" && in.Origin != regie.OriginAPISession:
+		return regie.Errorf(regie.CodeBadRequest, "%q is no origin of a session", string(in.Origin))
+	case len(in.History) > 0 && len(in.Results) > 0:
+		return regie.Errorf(regie.CodeBadRequest, "a request brings a history for a new session, or results for one that is there")
+	case len(in.History) > maxHistory:
+		return regie.Errorf(regie.CodeBadRequest, "the history has %d messages, at most %d are allowed", len(in.History), maxHistory)
+	case len(in.Policy.ClientTools) > maxClientTools:
+		return regie.Errorf(regie.CodeBadRequest, "there are %d tools, at most %d are allowed", len(in.Policy.ClientTools), maxClientTools)
+	}
+	size := 0
+	for i := range in.History {
+		m := &in.History[i]
+		m.Text = storable(m.Text)
+		size += len(m.Text)
+		for j := range m.Calls {
+			c := &m.Calls[j]
+			c.Arguments, c.Result = storable(c.Arguments), storable(c.Result)
+			size += len(c.Arguments) + len(c.Result)
+		}
+	}
+	for i := range in.Results {
+		in.Results[i].Content = storable(in.Results[i].Content)
+		size += len(in.Results[i].Content)
+	}
+	if size > maxHistoryText {
+		return regie.Errorf(regie.CodeBadRequest, "the request says %d bytes, at most %d are allowed", size, maxHistoryText)
+	}
+	if len(in.Policy.ClientTools) == 0 {
+		return nil
+	}
+	_, err := l.projects.scope(in.Root, l.tools(context.Background())).WithClient(in.Policy.ClientTools)
+	return err
+}
+
+// contextMark begins what an application says of itself: it is shown as what stands in the conversation, and has no more weight than that.
+const contextMark = "[CLIENT_CONTEXT] The application that this conversation goes through says:\n"
+
+// imported makes the messages of a client's history, in order. A message of results that stands last is left to ofClient.
+func imported(in *dispatch.RunRequest) []store.Imported {
+	var out []store.Imported
+	for i := range in.History {
+		m := &in.History[i]
+		client := regie.Author{Kind: regie.AuthorComponent, ID: sqlite.ComponentClient}
+		switch m.Role {
+		case regie.ImportedAssistant:
+			reply, results := importedReply(m, client, in.SessionID)
+			out = append(out, reply)
+			if len(reply.Calls) > 0 {
+				out = append(out, store.Imported{Message: results})
+			}
+		case regie.ImportedContext:
+			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: contextMark + m.Text}})
+		default:
+			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: m.Text}})
+		}
+	}
+	return out
+}
+
+// importedReply is a reply of the history with its calls, and the message with their results.
+func importedReply(m *regie.ImportedMessage, author regie.Author, session regie.ID) (store.Imported, regie.Message) {
+	reply := store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderAI, Author: author, AI: &regie.AIReply{}}}
+	if m.Text != "" {
+		reply.Message.AI.Parts = append(reply.Message.AI.Parts, regie.Part{Type: regie.PartText, Text: m.Text})
+	}
+	results := regie.Message{ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded}}
+	now := time.Now().UTC()
+	for i, c := range m.Calls {
+		name := regie.ToolkitClient + "." + c.Name
+		call := regie.Call{
+			ID: regie.NewID(), SessionID: session, Ordinal: i, MessageID: reply.Message.ID, Origin: regie.OriginClient, Tool: name, ProviderCallID: c.ID,
+			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: tool.ClientSignature(name, c.Arguments), Arguments: c.Arguments,
+			State: regie.CallSucceeded, Result: c.Result, ProposedAt: now, SettledAt: now,
+		}
+		reply.Calls = append(reply.Calls, call)
+		reply.Message.AI.Parts = append(reply.Message.AI.Parts, regie.Part{Type: regie.PartCall, CallID: call.ID, Tool: name, Arguments: regie.HashOf([]byte(c.Arguments))})
+		results.System.CallIDs = append(results.System.CallIDs, call.ID)
+	}
+	return reply, results
+}
+
+// ofClient gives a submission what only a client's has: the round of its calls, and a message of results where nothing is said beside them.
+func ofClient(in *dispatch.RunRequest, s *store.Submission) {
+	for i := range s.History {
+		for j := range s.History[i].Calls {
+			s.History[i].Calls[j].RoundID = s.Round.ID
+		}
+	}
+	if !answersCalls(in) || said(in) != "" {
+		return
+	}
+	client := regie.Author{Kind: regie.AuthorComponent, ID: sqlite.ComponentClient}
+	if len(in.Results) > 0 {
+		s.Message = regie.Message{ID: s.Message.ID, Sender: regie.SenderSystem, Author: client, ClientID: in.ClientID, System: &regie.SystemContent{Type: regie.SystemDataAdded}}
+		return
+	}
+	last := len(s.History) - 1 // the results of the history's end start the round
+	s.Message = s.History[last].Message
+	s.Message.ClientID = in.ClientID
+	s.History = s.History[:last]
+}
+
+const (
+	// keepAPI is how long a session of an OpenAI-compatible client is kept after something last happened in it (decision 35); apiSweep bounds how
+	// long its end is slept through, and how many go at once.
+	keepAPI  = 24 * time.Hour
+	apiSweep = 10 * time.Minute
+	apiBatch = 100
+)
+
+// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends: what is stored says which, so it goes on where
+// another process has stopped.
+func (l *local) sweepAPI(ctx context.Context, log *slog.Logger) {
+	for {
+		next, err := l.removeUnused(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			log.Warn("sessions of clients that are not used any more could not be removed", "code", string(regie.CodeOf(err)), "error", err)
+		}
+		sleep := apiSweep
+		if !next.IsZero() {
+			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
+		}
+		timer := time.NewTimer(sleep)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// removeUnused removes what is due at a moment, and returns when something last happened in the session that is due next. One that cannot go now,
+// because a run of it is open, is tried again at the next look.
+func (l *local) removeUnused(ctx context.Context, now time.Time) (next time.Time, err error) {
+	due, next, err := l.store.Unused(ctx, now.Add(-keepAPI), apiBatch)
+	for _, session := range due {
+		if _, failed := l.Remove(ctx, dispatch.RemoveRequest{SessionID: session, By: "retention"}); failed != nil && regie.CodeOf(failed) != regie.CodeRoundInProgress {
+			err = failed
+		}
+	}
+	return next, err
+}

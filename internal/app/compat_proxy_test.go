@@ -1,0 +1,260 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// vendor is a provider's server that answers what is passed on to it.
+type vendor struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  []string
+	auth []string
+}
+
+func newVendor(t *testing.T, answer http.HandlerFunc) *vendor {
+	t.Helper()
+	v := &vendor{}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		v.mu.Lock()
+		v.got, v.auth = append(v.got, r.URL.Path+" "+string(data)), append(v.auth, r.Header.Get("Authorization"))
+		v.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func (v *vendor) last() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.got[len(v.got)-1]
+}
+
+func (v *vendor) asked() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.got)
+}
+
+const wholeReply = `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],"usage":{"prompt_tokens":4000,"completion_tokens":500,"prompt_tokens_details":{"cached_tokens":1000}},"odd":[1e2]}`
+
+func answersWhole(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, wholeReply)
+}
+
+const (
+	streamedReply = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":null}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+	streamedUsage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":5}}\n\n"
+)
+
+func answersStreamed(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, streamedReply+streamedUsage+"data: [DONE]\n\n")
+}
+
+// passes opens the endpoint with a vendor as provider far.
+func passes(t *testing.T, v *vendor, change func(*config.Config)) *door {
+	t.Helper()
+	b := newBed(t, newModel(t, says("agent")))
+	if b.settings.Providers == nil {
+		b.settings.Providers = map[string]config.Provider{}
+	}
+	dollar, ten := config.Dollars(1_000_000), config.Dollars(10_000_000) // for a million tokens
+	b.settings.Providers["far"] = config.Provider{
+		Name: "far", Type: config.ProviderOpenAI, API: config.APIChat, BaseURL: v.URL + "/v1", APIKey: "sk-canary-far", Origin: map[string]string{},
+		Prices: map[string]config.Rates{config.AnyModel: {Input: &dollar, Output: &ten}},
+	}
+	if change != nil {
+		change(&b.settings)
+	}
+	d := b.door()
+	return d
+}
+
+// logged returns the log of what was passed on, once it has so many calls.
+func (d *door) logged(want int) []store.Proxied {
+	d.t.Helper()
+	calls, err := d.conn.Proxied(d.t.Context(), want)
+	if err != nil || len(calls) != want {
+		d.t.Fatalf("%d calls are logged, %v", len(calls), err)
+	}
+	return calls
+}
+
+const passChat = "/v1/chat/completions"
+
+// TestCompatProxy passes requests on: as they are but for the model's name, with the provider's key, and logs them.
+func TestCompatProxy(t *testing.T) {
+	v := newVendor(t, answersWhole)
+	d := passes(t, v, nil)
+	out := d.do(http.MethodPost, passChat, `{ "stop":["x"], "model" : "far/big/one", "messages":[{"role":"user","content":"hi"}],"n":1,"temperature":0.70,"unknown":{"a":1} }`, nil)
+	if out.status != http.StatusOK || out.body != wholeReply {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+	if want := `/v1/chat/completions { "stop":["x"], "model" : "big/one", "messages":[{"role":"user","content":"hi"}],"n":1,"temperature":0.70,"unknown":{"a":1} }`; v.last() != want {
+		t.Errorf("sent %s", v.last())
+	}
+	if v.auth[0] != "Bearer sk-canary-far" {
+		t.Errorf("key %q", v.auth[0])
+	}
+	call := d.logged(1)[0]
+	if call.Provider != "far" || call.Model != "big/one" || call.Usage != (regie.Usage{Input: 4000, Output: 500, CacheRead: 1000}) || !call.Money.Known || call.Money.Cost == 0 || call.Code != "" {
+		t.Errorf("%+v", call)
+	}
+	if listed, err := d.conn.Sessions(t.Context(), store.SessionFilter{API: true}); err != nil || len(listed) != 0 {
+		t.Errorf("%d sessions, %v", len(listed), err)
+	}
+	for name, body := range map[string]string{
+		"a key that stands twice":  `{"model":"far/x","messages":[],"model":"far/y"}`,
+		"twice, further down":      `{"model":"far/x","messages":[{"role":"user","role":"system","content":"x"}]}`,
+		"two bounds":               `{"model":"far/x","messages":[],"max_tokens":1,"max_completion_tokens":5}`,
+		"a bound that is none":     `{"model":"far/x","messages":[],"max_tokens":-1}`,
+		"more than one object":     `{"model":"far/x","messages":[]} {}`,
+		"options that are no such": `{"model":"far/x","messages":[],"stream_options":7}`,
+	} {
+		if out := d.do(http.MethodPost, passChat, body, nil); out.status != http.StatusBadRequest && out.status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", name, out.status, out.body)
+		}
+	}
+	if v.asked() != 1 {
+		t.Errorf("the vendor was asked %d times", v.asked())
+	}
+}
+
+// TestCompatProxyStream passes a stream on: what the client did not ask for is asked for and not passed back.
+func TestCompatProxyStream(t *testing.T) {
+	v := newVendor(t, answersStreamed)
+	d := passes(t, v, nil)
+	plain := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil)
+	if plain.body != streamedReply+"data: [DONE]\n\n" || !strings.HasSuffix(v.last(), `"stream":true,"stream_options":{"include_usage":true}}`) {
+		t.Errorf("%s\nsent %s", plain.body, v.last())
+	}
+	asked := d.do(http.MethodPost, passChat, `{"model":"far/x","stream_options":{"include_usage":true},"messages":[],"stream":true}`, nil)
+	if asked.body != streamedReply+streamedUsage+"data: [DONE]\n\n" {
+		t.Errorf("%s", asked.body)
+	}
+	off := d.do(http.MethodPost, passChat, `{"stream_options":{"include_usage":false},"model":"far/x","messages":[],"stream":true}`, nil)
+	if off.body != streamedReply+"data: [DONE]\n\n" || !strings.Contains(v.last(), `{"stream_options":{"include_usage":true},"model":"x"`) {
+		t.Errorf("%s\nsent %s", off.body, v.last())
+	}
+	for _, call := range d.logged(3) {
+		if call.Usage.Input != 40 || call.Usage.Output != 5 {
+			t.Errorf("%+v", call)
+		}
+	}
+}
+
+// TestCompatProxyRefused passes a refusal on, without the key that it quotes, and follows no redirect.
+func TestCompatProxyRefused(t *testing.T) {
+	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Authorization"), "canary") {
+			w.Header().Set("Content-Type", "application/json")
+			http.Error(w, `{"error":{"message":"bad key sk-canary-far"}}`, http.StatusUnauthorized)
+		}
+	})
+	d := passes(t, v, nil)
+	out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[]}`, nil)
+	if out.status != http.StatusUnauthorized || strings.Contains(out.body, "canary") || !strings.Contains(out.body, "bad key") {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+	if call := d.logged(1)[0]; call.Code != regie.CodeProviderAuth || call.Money.Cost != 0 || !call.Money.Known {
+		t.Errorf("%+v", call)
+	}
+	away := newVendor(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, v.URL, http.StatusTemporaryRedirect) })
+	d = passes(t, away, nil)
+	if out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[]}`, nil); out.status != http.StatusBadGateway || v.asked() != 1 {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+}
+
+// TestCompatProxyBudget holds what is passed on to the caps: side by side, no more is spent and reserved than they allow.
+func TestCompatProxyBudget(t *testing.T) {
+	free := make(chan struct{})
+	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
+		<-free
+		answersWhole(w, r)
+	})
+	d := passes(t, v, func(c *config.Config) { c.File.Budget = config.Budget{USDPerDay: 100_000} })
+	statuses := make(chan int, 4)
+	for range 4 { // each may cost $0.05 for 5,000 tokens of an answer, and a little for its prompt
+		go func() {
+			out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"max_tokens":4900}`, nil)
+			statuses <- out.status
+		}()
+	}
+	first := []int{<-statuses, <-statuses} // those that the cap leaves nothing for
+	close(free)
+	second := []int{<-statuses, <-statuses}
+	if fmt.Sprint(first, second) != "[429 429] [200 200]" {
+		t.Errorf("%v, then %v", first, second)
+	}
+	for _, call := range d.logged(2) {
+		if call.Money.Reserved == 0 || call.Money.Reserved > 50_100 || !call.Money.Known {
+			t.Errorf("%+v", call.Money)
+		}
+	}
+	spent, err := d.conn.Spent(t.Context(), "")
+	if err != nil || spent.All.Cost == 0 || spent.All.Cost > 100_000 {
+		t.Errorf("%+v %v", spent, err)
+	}
+	// What is left shortens the answer, also of one that set no bound itself.
+	out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[]}`, nil)
+	var sent struct {
+		MaxTokens int `json:"max_tokens"`
+	}
+	_, body, _ := strings.Cut(v.last(), " ")
+	if err := json.Unmarshal([]byte(body), &sent); err != nil || out.status != http.StatusOK || sent.MaxTokens < 1000 || sent.MaxTokens > 8192 {
+		t.Errorf("%d %s, sent %s", out.status, out.body, body)
+	}
+}
+
+// TestCompatProxyCache answers the same once more where the temperature allows it.
+func TestCompatProxyCache(t *testing.T) {
+	v := newVendor(t, answersWhole)
+	d := passes(t, v, nil)
+	if d.settings.Database != "" {
+		t.Skip("where several processes share a database nothing is held in memory")
+	}
+	for i, c := range []struct {
+		body string
+		asks int
+		hit  string
+	}{
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0}`, 1, ""},
+		{`{"temperature":0, "model":"far/x","messages":[{"content":"hi","role":"user"}]}`, 1, "hit"},
+		{`{"model":"far/x","messages":[{"role":"user","content":"ho"}],"temperature":0}`, 2, ""},
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, 3, ""},
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, 4, ""},
+	} {
+		out := d.do(http.MethodPost, passChat, c.body, nil)
+		if out.body != wholeReply || v.asked() != c.asks || out.header.Get("X-Regie-Cache") != c.hit {
+			t.Errorf("%d: asked %d times, %q: %s", i, v.asked(), out.header.Get("X-Regie-Cache"), out.body)
+		}
+	}
+	cached := 0
+	for _, call := range d.logged(5) {
+		if call.Cached && call.Money.Cost == 0 && call.Usage.Input == 0 {
+			cached++
+		}
+	}
+	if cached != 1 {
+		t.Errorf("%d calls are logged as cached", cached)
+	}
+}

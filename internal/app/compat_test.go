@@ -1,0 +1,436 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// door is the OpenAI-compatible endpoint of an engine over real HTTP.
+type door struct {
+	*bed
+	conn   *app.Conn
+	server *httptest.Server
+	closed bool
+}
+
+func (b *bed) door(change ...func(*compat.Config)) *door {
+	b.t.Helper()
+	d := &door{bed: b, conn: b.connect()}
+	settings := compat.Config{Control: d.conn, Workspace: func(ctx context.Context) (regie.Workspace, error) {
+		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
+	}, Proxy: d.conn.Proxy()}
+	for _, c := range change {
+		c(&settings)
+	}
+	d.server = httptest.NewServer(compat.Handler(settings))
+	b.t.Cleanup(d.close)
+	return d
+}
+
+func (d *door) close() {
+	if d.closed {
+		return
+	}
+	d.closed = true
+	d.server.Close()
+	if err := d.conn.Close(); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// answered is what came back.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	ID     string `json:"id"`
+	Error  struct {
+		Message, Type, Code string
+		Param               string
+	}
+	Choices []struct {
+		FinishReason string `json:"finish_reason"`
+		Message      struct {
+			Content   string
+			ToolCalls []toolCall `json:"tool_calls"`
+		}
+	}
+	Usage struct {
+		PromptTokens int64 `json:"prompt_tokens"`
+	}
+	Metadata map[string]string
+}
+
+type toolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+type header map[string]string
+
+func (d *door) do(method, path, body string, headers header) answered {
+	d.t.Helper()
+	r, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for k, v := range headers {
+		r.Header.Set(k, v)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	out := answered{status: response.StatusCode, header: response.Header, body: string(data)}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(data, &out); err != nil {
+			d.t.Fatalf("%v: %s", err, data)
+		}
+	}
+	return out
+}
+
+// chat asks main, which has to answer.
+func (d *door) chat(body map[string]any, headers header) answered {
+	d.t.Helper()
+	if body["model"] == nil {
+		body["model"] = "main"
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	out := d.do(http.MethodPost, "/v1/chat/completions", string(data), headers)
+	if out.status != http.StatusOK {
+		d.t.Fatalf("%d: %s", out.status, out.body)
+	}
+	return out
+}
+
+func message(role, text string) map[string]any { return map[string]any{"role": role, "content": text} }
+
+var weather = []any{map[string]any{"type": "function", "function": map[string]any{
+	"name": "get_weather", "description": "the weather of a place",
+	"parameters": map[string]any{"type": "object", "properties": map[string]any{"place": map[string]any{"type": "string"}}, "required": []any{"place"}},
+}}}
+
+// session returns what is stored of the session that an answer names.
+func (d *door) session(a answered) store.SessionView {
+	d.t.Helper()
+	id, err := regie.ParseID(a.header.Get(compat.HeaderSession))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	view, err := d.conn.Session(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if view.Audit == nil {
+		d.t.Errorf("the log does not verify: %s", view.AuditError)
+	}
+	return view
+}
+
+// rebuilds runs every round of a session once more from the store: what was sent comes out the same.
+func (d *door) rebuilds(view store.SessionView) {
+	d.t.Helper()
+	for _, round := range view.History {
+		again, err := d.conn.Replay(d.t.Context(), round.ID)
+		if err != nil || again.Difference != 0 || again.Identical != len(again.Steps) {
+			d.t.Errorf("round %d does not come out the same: %+v %v", round.Number, again, err)
+		}
+	}
+}
+
+// TestCompatChat asks an agent without a session, then in the session of the answer: it is one thread, which no list shows.
+func TestCompatChat(t *testing.T) {
+	m := newModel(t, says("Hello."), says("", call{"l", "files__list_files", `{}`}), says("Two files."))
+	d := newBed(t, m).door()
+	first := d.chat(map[string]any{"messages": []any{message("system", "Be brief."), message("user", "hi")}, "temperature": 0.3}, nil)
+	if c := first.Choices[0]; c.Message.Content != "Hello." || c.FinishReason != "stop" || first.Usage.PromptTokens < 100 || first.Metadata["session_id"] == "" {
+		t.Errorf("%s", first.body)
+	}
+	if got := first.header.Get("X-Regie-Ignored"); got != "temperature" {
+		t.Errorf("ignored: %q", got)
+	}
+	if asked := m.last(); !strings.Contains(asked, "[CLIENT_CONTEXT]") || !strings.Contains(asked, "Be brief.") {
+		t.Errorf("the model is not told what the application says: %s", asked)
+	}
+	id := first.header.Get(compat.HeaderSession)
+	second := d.chat(map[string]any{"messages": []any{message("user", "not this"), message("assistant", "nor this"), message("user", "look")}}, header{compat.HeaderSession: id})
+	if second.Choices[0].Message.Content != "Two files." || second.header.Get(compat.HeaderSession) != id {
+		t.Errorf("%s", second.body)
+	}
+	if asked := m.last(); strings.Contains(asked, "not this") || strings.Contains(asked, "nor this") || !strings.Contains(asked, "look") {
+		t.Errorf("more than the last message was taken: %s", asked)
+	}
+	view := d.session(second)
+	if view.Origin != regie.OriginAPISession || len(view.History) != 2 {
+		t.Errorf("%+v", view.Session)
+	}
+	d.rebuilds(view)
+	listed, err := d.conn.Sessions(t.Context(), store.SessionFilter{})
+	if err != nil || len(listed) != 0 {
+		t.Errorf("a list shows %d sessions, %v", len(listed), err)
+	}
+	if listed, err = d.conn.Sessions(t.Context(), store.SessionFilter{API: true}); err != nil || len(listed) != 1 {
+		t.Errorf("asked for, it shows %d, %v", len(listed), err)
+	}
+}
+
+// TestCompatTools hands a client its tool: the round ends, the next request has the result, with and without naming the session.
+func TestCompatTools(t *testing.T) {
+	for name, named := range map[string]bool{"by the calls' ids": false, "by the session": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t,
+				says("Both.", call{"w", "client__get_weather", `{"place":"Bern"}`}, call{"l", "files__list_files", `{}`}, call{"v", "client__get_weather", `{"place":"Basel"}`}),
+				says("Sun and rain."))
+			d := newBed(t, m).door()
+			messages := []any{message("user", "weather?")}
+			first := d.chat(map[string]any{"messages": messages, "tools": weather}, nil)
+			c := first.Choices[0]
+			if c.FinishReason != "tool_calls" || len(c.Message.ToolCalls) != 2 || c.Message.Content != "Both." || c.Message.ToolCalls[1].Function.Arguments != `{"place":"Basel"}` ||
+				c.Message.ToolCalls[0].Function.Name != "get_weather" {
+				t.Fatalf("%s", first.body)
+			}
+			view := d.session(first)
+			if round := view.History[0]; round.End != regie.EndClientTools || view.State != regie.SessionIdle {
+				t.Errorf("%s %s", round.End, view.State)
+			}
+			shown, err := d.conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: view.ID})
+			if err != nil || strings.Contains(string(shown.Body), "Both.") {
+				t.Errorf("what would be sent now shows half a batch: %v %s", err, shown.Body)
+			}
+			messages = append(messages, map[string]any{"role": "assistant", "content": "Both.", "tool_calls": c.Message.ToolCalls},
+				map[string]any{"role": "tool", "tool_call_id": c.Message.ToolCalls[1].ID, "content": "rain"},
+				map[string]any{"role": "tool", "tool_call_id": c.Message.ToolCalls[0].ID, "content": "sun"})
+			headers := header{}
+			if named {
+				headers[compat.HeaderSession] = first.header.Get(compat.HeaderSession)
+			}
+			for range 2 { // the same again does nothing twice
+				second := d.chat(map[string]any{"messages": messages, "tools": weather}, headers)
+				if second.Choices[0].Message.Content != "Sun and rain." || second.header.Get(compat.HeaderSession) != first.header.Get(compat.HeaderSession) {
+					t.Errorf("%s", second.body)
+				}
+			}
+			if m.count() != 2 {
+				t.Errorf("the model was asked %d times", m.count())
+			}
+			view = d.session(first)
+			if len(view.History) != 2 || view.History[1].Counters.Total != 2 {
+				t.Errorf("%+v", view.History)
+			}
+			if got := callStates(view); got != "SUCCEEDED sun, SUCCEEDED, SUCCEEDED rain" {
+				t.Errorf("%s", got)
+			}
+			d.rebuilds(view)
+		})
+	}
+}
+
+func callStates(view store.SessionView) string {
+	var out []string
+	for _, m := range view.Thread {
+		for _, c := range m.Calls {
+			line := string(c.State)
+			if c.NotRun != "" {
+				line += " " + string(c.NotRun)
+			}
+			if c.Origin == regie.OriginClient && c.Result != "" {
+				line += " " + c.Result
+			}
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a legal thread.
+func TestCompatLeft(t *testing.T) {
+	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Never mind."))
+	d := newBed(t, m).door()
+	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
+	id := header{compat.HeaderSession: first.header.Get(compat.HeaderSession)}
+	forged := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"call_x","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_x","content":"y"}]}`, id)
+	if forged.status != http.StatusBadRequest || forged.Error.Param != "messages[2].tool_call_id" {
+		t.Errorf("a result of a call that nobody made: %d %s", forged.status, forged.body)
+	}
+	second := d.chat(map[string]any{"messages": []any{message("user", "something else")}}, id)
+	if second.Choices[0].Message.Content != "Never mind." {
+		t.Errorf("%s", second.body)
+	}
+	view := d.session(first)
+	if got := callStates(view); got != "NOT_RUN SUPERSEDED" {
+		t.Errorf("%s", got)
+	}
+	d.rebuilds(view)
+	late := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"tool","tool_call_id":"`+first.Choices[0].Message.ToolCalls[0].ID+`","content":"y"}]}`, id)
+	if late.status != http.StatusBadRequest {
+		t.Errorf("a result that came too late: %d %s", late.status, late.body)
+	}
+}
+
+// TestCompatHistory imports what a client brings: a conversation with calls that nobody here made.
+func TestCompatHistory(t *testing.T) {
+	m := newModel(t, nil, says("It was sun."))
+	d := newBed(t, m).door()
+	history := []any{
+		message("developer", "You are a weatherman."), message("user", "weather?"),
+		map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "abc", "type": "function", "function": map[string]any{"name": "get_weather", "arguments": `{"place":"Bern"}`}}}},
+		map[string]any{"role": "tool", "tool_call_id": "abc", "content": []any{map[string]any{"type": "text", "text": "sun"}}},
+	}
+	ends := d.chat(map[string]any{"messages": history, "tools": weather}, nil)
+	if ends.Choices[0].Message.Content != "It was sun." {
+		t.Errorf("%s", ends.body)
+	}
+	view := d.session(ends)
+	if got := callStates(view); got != "SUCCEEDED sun" || len(view.History) != 1 {
+		t.Errorf("%s", got)
+	}
+	d.rebuilds(view)
+}
+
+// TestCompatKey sends a request twice under one key, and another one under the same.
+func TestCompatKey(t *testing.T) {
+	m := newModel(t, says("Once."))
+	d := newBed(t, m).door()
+	key := header{"Idempotency-Key": "k1"}
+	first := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, key)
+	again := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, key)
+	if m.count() != 1 || first.ID != again.ID || again.Choices[0].Message.Content != "Once." {
+		t.Errorf("%d requests: %s, then %s", m.count(), first.body, again.body)
+	}
+	other := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"bye"}]}`, key)
+	if other.status == http.StatusOK || other.Error.Code != "CONFLICT" {
+		t.Errorf("%d %s", other.status, other.body)
+	}
+}
+
+// TestCompatApprovals meets a call that needs an approval, under both policies.
+func TestCompatApprovals(t *testing.T) {
+	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
+	t.Run("deny", func(t *testing.T) {
+		m := newModel(t, says("", write), says("I may not."))
+		d := newBed(t, m).door()
+		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
+		if out.Choices[0].Message.Content != "I may not." || !strings.Contains(m.last(), "APPROVAL_NEEDED") {
+			t.Errorf("%s", out.body)
+		}
+	})
+	t.Run("park", func(t *testing.T) {
+		m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
+		d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
+		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
+		inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
+		if err != nil || len(inbox.Approvals) != 1 {
+			t.Fatalf("%+v %v", inbox, err)
+		}
+		a := inbox.Approvals[0]
+		if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
+			t.Errorf("%s", out.body)
+		}
+		if _, err := d.conn.Decide(t.Context(), dispatch.DecideRequest{ApprovalID: a.ID, Request: "r", By: "me", Decisions: []regie.Decision{{CallID: a.Reviews[0].CallID, Answer: regie.AnswerAllow}}}); err != nil {
+			t.Fatal(err)
+		}
+		view := d.session(out)
+		d.await(d.conn, dispatch.Run{SessionID: view.ID, RoundID: view.History[0].ID})
+		if _, err := os.Stat(filepath.Join(d.root, "x")); err != nil {
+			t.Error(err)
+		}
+		next := d.chat(map[string]any{"messages": []any{message("user", "done?")}}, header{compat.HeaderSession: view.ID.String()})
+		if next.Choices[0].Message.Content != "Yes." {
+			t.Errorf("%s", next.body)
+		}
+	})
+}
+
+// TestCompatRestart ends the engine between the call of a client's tool and its result: the next one goes on.
+func TestCompatRestart(t *testing.T) {
+	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."))
+	b := newBed(t, m)
+	d := b.door()
+	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
+	d.close()
+	e := b.door()
+	second := e.chat(map[string]any{"messages": []any{map[string]any{"role": "tool", "tool_call_id": first.Choices[0].Message.ToolCalls[0].ID, "content": "sun"}}},
+		header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
+	if second.Choices[0].Message.Content != "Sun." {
+		t.Errorf("%s", second.body)
+	}
+	e.rebuilds(e.session(second))
+}
+
+// TestCompatDisconnect goes away in the middle of a stream: the round goes on, and is asked to stop only where the configuration says so.
+func TestCompatDisconnect(t *testing.T) {
+	for name, stop := range map[string]bool{"goes on": false, "stops": true} {
+		t.Run(name, func(t *testing.T) {
+			free := make(chan struct{})
+			m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				chunk(w, map[string]any{"content": "Half"})
+				select {
+				case <-free:
+				case <-r.Context().Done():
+					return
+				}
+				says(" whole")(w, r)
+			})
+			d := newBed(t, m).door(func(c *compat.Config) { c.StopOnDisconnect = stop })
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/v1/chat/completions", bytes.NewReader([]byte(`{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			_, _ = io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+			if !stop {
+				close(free)
+			}
+			id, err := regie.ParseID(response.Header.Get(compat.HeaderSession))
+			if err != nil {
+				t.Fatal(err)
+			}
+			view, err := d.conn.Session(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			round := d.await(d.conn, dispatch.Run{SessionID: id, RoundID: view.History[0].ID}).Round
+			want := regie.EndAnswered
+			if stop {
+				want = regie.EndInterrupted
+			}
+			if round.End != want {
+				t.Errorf("the round ended %s", round.End)
+			}
+		})
+	}
+}

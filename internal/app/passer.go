@@ -1,0 +1,349 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/price"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/responses"
+	"github.com/regie-run/regie/internal/provider/wire"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const (
+	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many may wait for that.
+	logEvery    = 100 * time.Millisecond
+	logBatch    = 512
+	maxUnlogged = 8192
+	// leastAnswer is the least bound of an answer that a cap may set, longestAnswer the bound where a cap holds and the request sets none, in tokens
+	// (decision 29).
+	leastAnswer   = 1000
+	longestAnswer = 8192
+	// leftOpen is how long a call that another process has open on a shared database is left to it.
+	leftOpen = time.Hour
+)
+
+// passer is compat.Proxy on the providers of the settings. What calls used is logged by one goroutine, together with others: a call under a cap
+// stands in the store before it is made, and any other one costs its answer nothing but a place in the queue.
+type passer struct {
+	*local
+	log   *slog.Logger
+	queue chan store.Proxied
+	done  chan struct{}
+	close func()
+
+	mu  sync.Mutex
+	ups map[string]compat.Upstream
+}
+
+func newPasser(l *local, log *slog.Logger) *passer {
+	p := &passer{local: l, log: log, queue: make(chan store.Proxied, maxUnlogged), done: make(chan struct{}), ups: map[string]compat.Upstream{}}
+	var once sync.Once
+	stop := make(chan struct{})
+	p.close = func() {
+		once.Do(func() { close(stop) })
+		<-p.done
+	}
+	go p.write(stop)
+	return p
+}
+
+// Proxy passes requests of clients on to the providers of this engine's settings; it ends with the engine.
+func (e *Engine) Proxy() compat.Proxy { return e.proxy }
+
+// Proxy is that of the engine of this process; nil where another process is the engine.
+func (c *Conn) Proxy() compat.Proxy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.engine == nil || c.engine.proxy == nil {
+		return nil
+	}
+	return c.engine.proxy
+}
+
+// leftSince is from when on a call that is open may be another process's.
+func leftSince(c config.Config) time.Time {
+	if c.Database != "" {
+		return time.Now().Add(-leftOpen)
+	}
+	return time.Now()
+}
+
+// write logs calls until stop closes, and what is left then.
+func (p *passer) write(stop <-chan struct{}) {
+	defer close(p.done)
+	for {
+		select {
+		case first := <-p.queue:
+			timer := time.NewTimer(logEvery)
+			select { // others come meanwhile
+			case <-timer.C:
+			case <-stop:
+			}
+			timer.Stop()
+			p.flush(first)
+		case <-stop:
+			for len(p.queue) > 0 {
+				p.flush(<-p.queue)
+			}
+			return
+		}
+	}
+}
+
+// flush logs a call and those that wait behind it.
+func (p *passer) flush(first store.Proxied) {
+	batch := []store.Proxied{first}
+	for more := true; more && len(batch) < logBatch; {
+		select {
+		case next := <-p.queue:
+			batch = append(batch, next)
+		default:
+			more = false
+		}
+	}
+	if err := p.store.LogProxied(context.Background(), batch); err != nil {
+		p.log.Error("model calls that were passed on could not be logged", "calls", len(batch), "code", string(regie.CodeOf(err)), "error", err)
+	}
+}
+
+// Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
+func (p *passer) Done(call store.Proxied) {
+	if cost, known := p.cost(&call); known {
+		call.Money.Cost, call.Money.Known = cost, true
+		call.Money.Overrun = max(0, cost-call.Money.Reserved)
+	}
+	if call.UserID.IsZero() {
+		p.local.mu.Lock()
+		call.UserID = p.owner.ID
+		p.local.mu.Unlock()
+	}
+	select {
+	case p.queue <- call:
+	case <-p.done: // the engine has ended: what was reserved is booked by the next one
+	}
+}
+
+// cost is what a call has cost, of which its provider said what it used.
+func (p *passer) cost(call *store.Proxied) (int64, bool) {
+	if call.Money.Known {
+		return call.Money.Cost, true
+	}
+	known, stated := p.priceOf(call)
+	if !stated || call.Usage == (regie.Usage{}) && !known.Free() {
+		return 0, false
+	}
+	return known.Cost(call.Usage)
+}
+
+// priceOf is what the model of a call costs; ok is false where nobody knows.
+func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
+	known, stated, ok := p.config.Price(call.Provider, call.Model)
+	if !stated {
+		if model, err := p.models(call.Provider); err == nil && model.Capabilities(call.Model).Free {
+			return price.Price{}, true
+		}
+	}
+	return known, ok
+}
+
+// Models implements compat.Proxy.
+func (p *passer) Models(context.Context) []string {
+	var out []string
+	for _, name := range p.config.ProviderNames() {
+		if _, err := p.Upstream(name, compat.APIChat); err != nil {
+			continue
+		}
+		settings, _ := p.config.Named(name)
+		for _, model := range settings.Models {
+			out = append(out, name+"/"+model)
+		}
+		if name == p.config.Provider && p.config.Model != "" {
+			out = append(out, name+"/"+p.config.Model)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Has implements compat.Proxy.
+func (p *passer) Has(name string) bool {
+	_, ok := p.config.Named(name)
+	return ok
+}
+
+// Upstream implements compat.Proxy.
+func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if up, ok := p.ups[name+"\x00"+api]; ok {
+		return up, nil
+	}
+	settings, _ := p.config.Named(name)
+	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != "" // what has no type is an address
+	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
+	if settings.Type == config.ProviderOllama {
+		speaks, base = true, strings.TrimRight(settings.BaseURL, "/")+"/v1"
+	}
+	switch {
+	case !speaks:
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it", name)
+	case api == compat.APIResponses && settings.Speaks() != config.APIResponses:
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Responses: use /v1/chat/completions", name)
+	}
+	if err := settings.Keyless(); err != nil {
+		return compat.Upstream{}, err
+	}
+	up := compat.Upstream{URL: base + "/" + api, Header: http.Header{}, Client: passingClient(base), MaxTokens: "max_tokens"}
+	switch {
+	case api == compat.APIResponses:
+		up.MaxTokens = "max_output_tokens"
+	case settings.Speaks() == config.APIResponses: // OpenAI's own: its models that reason take only this one
+		up.MaxTokens = "max_completion_tokens"
+	}
+	if settings.APIKey != "" {
+		up.Header.Set("Authorization", "Bearer "+settings.APIKey)
+	}
+	up.Hide = func(said []byte) []byte {
+		if len(settings.APIKey) < 8 {
+			return said
+		}
+		return []byte(strings.ReplaceAll(string(said), settings.APIKey, "[the API key]"))
+	}
+	p.ups[name+"\x00"+api] = up
+	return up, nil
+}
+
+// passingClient keeps connections to one server open. It follows no redirect: a redirected key is a key given away.
+func passingClient(base string) *http.Client {
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true, ResponseHeaderTimeout: 10 * time.Minute,
+	}
+	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && !wire.IsLoopback(request.URL.Hostname()) { //nolint:noctx // never sent
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Reserve implements compat.Proxy.
+func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (int, error) {
+	owner, place, err := p.placeOf(ctx, call.WorkspaceID)
+	if err != nil {
+		return 0, err
+	}
+	call.UserID = owner.ID
+	own, err := p.projects.settings(place.Root)
+	if err != nil {
+		return 0, err
+	}
+	caps := p.config.File.Caps(mainAgent).Lower(own.Caps())
+	if caps.IsZero() {
+		return 0, nil
+	}
+	known, ok := p.priceOf(call)
+	if ok && known.Free() {
+		return 0, nil
+	}
+	if !ok {
+		return 0, engine.PriceUnknown(call.Provider, call.Model)
+	}
+	longest := cmp.Or(most, longestAnswer)
+	tokens := (int64(size)/3 + 1) * 6 / 5
+	wants := store.Reservation{Caps: caps}
+	var priced, least bool
+	wants.Prompt, wants.Reply, priced = known.Most(tokens, int64(longest*answers))
+	_, wants.Least, least = known.Most(tokens, int64(min(longest, leastAnswer)*answers))
+	if !priced || !least {
+		return 0, engine.PriceUnknown(call.Provider, call.Model)
+	}
+	granted, err := p.store.ReserveProxied(ctx, *call, wants)
+	if err != nil {
+		return 0, err
+	}
+	if over := granted.Refused; over != nil {
+		return 0, regie.Errorf(regie.CodeOverBudget, "%s allows $%s, of which $%s is spent or reserved: this call could cost up to $%s", over.Scope.Key(),
+			regie.Dollars(over.Cap), regie.Dollars(over.Used), regie.Dollars(wants.Prompt+wants.Least))
+	}
+	call.Money.Reserved = granted.Reserved
+	afford := int(known.Reply(granted.Reserved-wants.Prompt, tokens, int64(longest*answers))) / answers
+	return min(longest, max(1, afford)), nil
+}
+
+// placeOf is the owner of a workspace and itself; it is read once.
+func (p *passer) placeOf(ctx context.Context, id regie.ID) (regie.User, regie.Workspace, error) {
+	p.local.mu.Lock()
+	for _, w := range p.workspaces {
+		if w.ID == id {
+			owner := p.owner
+			p.local.mu.Unlock()
+			return owner, w, nil
+		}
+	}
+	p.local.mu.Unlock()
+	found, err := p.workspace(ctx, id)
+	if err != nil {
+		return regie.User{}, found, err
+	}
+	return p.place(ctx, runIn(found))
+}
+
+// Caches implements compat.Proxy.
+func (p *passer) Caches(temperature *float64) bool {
+	agent := p.config.File.Agents[mainAgent]
+	switch agent.Cache {
+	case config.CacheOn:
+		return true
+	case config.CacheOff:
+		return false
+	default:
+		return temperature != nil && *temperature == 0
+	}
+}
+
+// Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could be kept with.
+func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) ([]byte, bool, error) {
+	settings := p.config.FingerprintOf(call.Provider).String()
+	key := regie.HashOf([]byte(strings.Join([]string{"proxied", call.WorkspaceID.String(), call.Provider, settings, request.String()}, "\x00")))
+	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
+	if err != nil {
+		return nil, false, err
+	}
+	call.UserID = owner.ID
+	q := provider.Question{Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key, Provider: call.Provider, Model: call.Model}
+	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
+		said, err := send()
+		if err != nil {
+			return nil, err
+		}
+		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
+	}, wholeAnswer)
+	if err != nil {
+		return nil, false, err
+	}
+	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
+}
+
+// wholeAnswer reports whether an answer may be given to others: one that is whole, and calls nothing.
+func wholeAnswer(reply *provider.Reply) bool {
+	text := reply.Parts[0].Text
+	return !strings.Contains(text, `"tool_calls":[`) && !strings.Contains(text, `"function_call"`) && !strings.Contains(text, `"finish_reason":"length"`) &&
+		!strings.Contains(text, `"finish_reason": "length"`) && !strings.Contains(text, `"tool_calls": [`)
+}
+
+func runIn(place regie.Workspace) dispatch.RunRequest {
+	return dispatch.RunRequest{Root: place.Root, FoundBy: place.FoundBy}
+}

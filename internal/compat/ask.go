@@ -1,0 +1,282 @@
+package compat
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// asking is a request to an agent, whichever of the two formats it came in.
+type asking struct {
+	model    string
+	messages []said
+	tools    []regie.ClientTool
+	oneCall  bool
+	effort   string
+	stream   bool
+	metadata map[string]string
+	ignored  []string
+	// session is the one that the request names, number how many rounds it is to have; zero: any.
+	session regie.ID
+	number  int
+	raw     []byte
+}
+
+// said is a message of a request.
+type said struct {
+	regie.ImportedMessage
+	// results are those that a client gives of calls, by its own ids, in a message of the role tool.
+	results []clientResult
+	param   string // where it stands
+}
+
+type clientResult struct{ id, content, param string }
+
+// roleTool is the role of a message with results, which is stored as a part of the one with the calls.
+const roleTool regie.ImportedRole = "tool"
+
+// named takes the session that headers or metadata name.
+func (a *asking) named(r *http.Request) error {
+	header, meta := r.Header.Get(HeaderSession), a.metadata["session_id"]
+	if header != "" && meta != "" && header != meta {
+		return refused("metadata.session_id", "the header %s names another session than metadata.session_id", HeaderSession)
+	}
+	text, param := header, HeaderSession
+	if text == "" {
+		text, param = meta, "metadata.session_id"
+	}
+	if text == "" {
+		return nil
+	}
+	id, err := regie.ParseID(text)
+	if err != nil {
+		return &problem{kind: kindInvalid, param: param, err: err}
+	}
+	if !a.session.IsZero() && a.session != id {
+		return refused("previous_response_id", "the response is of another session than %s", id)
+	}
+	a.session = id
+	return nil
+}
+
+// submitted is a message on its way: who asked, and where the answer stands.
+type submitted struct {
+	dispatch.Run
+	summary store.SessionSummary
+}
+
+// submit stores what a request says and starts its round.
+func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
+	ctx := r.Context()
+	if err := s.agent(ctx, a.model); err != nil {
+		return submitted{}, err
+	}
+	place, err := s.Workspace(ctx)
+	if err != nil {
+		return submitted{}, err
+	}
+	in := dispatch.RunRequest{
+		Agent:  a.model,
+		Policy: approval.Policy{OnApproval: approval.OnApproval(s.OnApproval), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
+	}
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > 256 {
+		return submitted{}, refused("Idempotency-Key", "the header Idempotency-Key has more than %d characters", 256)
+	}
+	if !a.session.IsZero() {
+		return s.goOn(ctx, a, in, place, key)
+	}
+	if session, ok := answered(a.messages); ok {
+		named := *a
+		named.session = session
+		out, err := s.goOn(ctx, &named, in, place, key)
+		switch regie.CodeOf(err) {
+		case regie.CodeNotFound, regie.CodeConflict, regie.CodeBadRequest: // the client goes on from an older place: its history says all
+		default:
+			return out, err
+		}
+	}
+	return s.begin(ctx, a, in, place, key)
+}
+
+// begin makes a session of what a request says.
+func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
+	history, text, err := imports(a.messages)
+	if err != nil {
+		return submitted{}, err
+	}
+	in.SessionID, in.ClientID = regie.NewID(), regie.NewID().String()
+	if key != "" {
+		in.SessionID = idOf("session", place.ID.String(), key)
+		in.ClientID = idOf("request", key, string(a.raw)).String()
+	}
+	in.WorkspaceID, in.Root, in.FoundBy = place.ID, place.Root, place.FoundBy
+	in.Origin, in.History, in.Text = regie.OriginAPISession, history, text
+	return s.send(ctx, in)
+}
+
+// goOn adds what a request has last to a session that is there.
+func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
+	summary, err := s.summary(ctx, a.session, place)
+	if err != nil {
+		return submitted{}, err
+	}
+	if a.number > 0 && summary.Rounds != a.number {
+		return submitted{}, &problem{
+			status: http.StatusConflict, kind: kindInvalid, param: "previous_response_id",
+			err: regie.Errorf(regie.CodeConflict, "the response is not the last one of its session, which has gone on since: continue from the last one"),
+		}
+	}
+	if a.model != summary.Agent {
+		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
+	}
+	text, results, err := continues(a.messages, a.session)
+	if err != nil {
+		return submitted{}, err
+	}
+	in.SessionID, in.WorkspaceID, in.Text, in.Results = a.session, place.ID, text, results
+	in.ClientID, in.WhenBusy = regie.NewID().String(), store.Steer
+	if len(results) > 0 { // the same results again are the same request, whatever the client calls it
+		words := []string{"results", text}
+		for _, r := range results {
+			words = append(words, r.CallID.String(), r.Content)
+		}
+		in.ClientID, in.WhenBusy = idOf(words...).String(), store.Reject
+	} else if key != "" {
+		in.ClientID = idOf("request", key, string(a.raw)).String()
+	}
+	return s.send(ctx, in)
+}
+
+func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
+	run, err := s.Control.Submit(ctx, in)
+	if err != nil {
+		return submitted{}, err
+	}
+	out := submitted{Run: run}
+	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
+	if err == nil && len(list) == 1 {
+		out.summary = list[0]
+	}
+	return out, err
+}
+
+// summary is a session of the workspace; one of another is as unknown as one that is nowhere.
+func (s *server) summary(ctx context.Context, session regie.ID, place regie.Workspace) (store.SessionSummary, error) {
+	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	if err != nil {
+		return store.SessionSummary{}, err
+	}
+	if len(list) != 1 || list[0].ID != session || list[0].WorkspaceID != place.ID {
+		return store.SessionSummary{}, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)}
+	}
+	return list[0], nil
+}
+
+// tail is what stands behind the last reply of a request's messages.
+func tail(messages []said) []said {
+	for i := range slices.Backward(messages) {
+		if messages[i].Role == regie.ImportedAssistant {
+			return messages[i+1:]
+		}
+	}
+	return messages
+}
+
+// answered finds the session whose calls the last messages of a request answer; ok is false where they answer none of ours.
+func answered(messages []said) (session regie.ID, ok bool) {
+	for _, m := range tail(messages) {
+		for _, result := range m.results {
+			of, _, ours := parseCallID(result.id)
+			if !ours || ok && of != session {
+				return regie.ID{}, false
+			}
+			session, ok = of, true
+		}
+	}
+	return session, ok
+}
+
+// continues takes what a request adds to a session: the results of its calls, and the last message of the user. What stands before is there already.
+func continues(messages []said, session regie.ID) (text string, results []regie.ClientResult, err error) {
+	last := tail(messages)
+	for _, m := range last {
+		for _, result := range m.results {
+			of, call, ours := parseCallID(result.id)
+			if !ours || of != session {
+				return "", nil, refused(result.param, "no call %s of the session %s waits for a result", clip(result.id), session)
+			}
+			results = append(results, regie.ClientResult{CallID: call, Content: result.content})
+		}
+	}
+	if len(last) == 0 {
+		return "", nil, refused("messages", "the last message is the assistant's: send one of the user, or the results of its calls")
+	}
+	final := last[len(last)-1]
+	switch final.Role {
+	case regie.ImportedUser:
+		return final.Text, results, nil
+	case roleTool:
+		return "", results, nil
+	default:
+		return "", nil, refused(final.param, "the last message is neither the user's nor a result of a call")
+	}
+}
+
+// imports makes a history of a request's messages, and the text that the round begins with. It is empty where the history ends with results.
+func imports(messages []said) (history []regie.ImportedMessage, text string, err error) {
+	if len(messages) == 0 {
+		return nil, "", refused("messages", "there is no message")
+	}
+	var open []int // the calls of the last reply that have no result yet
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == roleTool {
+			for _, result := range m.results {
+				if len(history) == 0 {
+					return nil, "", refused(result.param, "no message before it has a call %s", clip(result.id))
+				}
+				reply := &history[len(history)-1]
+				at := slices.IndexFunc(open, func(n int) bool { return reply.Calls[n].ID == result.id })
+				if at < 0 {
+					return nil, "", refused(result.param, "the reply before it has no call %s that is without a result", clip(result.id))
+				}
+				reply.Calls[open[at]].Result = result.content
+				open = slices.Delete(open, at, at+1)
+			}
+			continue
+		}
+		if len(open) > 0 {
+			reply := &history[len(history)-1]
+			return nil, "", refused(m.param, "the call %s before it has no result: each call of a reply has one, directly behind it", clip(reply.Calls[open[0]].ID))
+		}
+		seen := map[string]bool{}
+		for n, call := range m.Calls {
+			if seen[call.ID] || call.ID == "" {
+				return nil, "", refused(m.param, "the calls of one reply have different ids, and %q is none", clip(call.ID))
+			}
+			seen[call.ID] = true
+			open = append(open, n)
+		}
+		if m.Role != regie.ImportedUser && strings.TrimSpace(m.Text) == "" && len(m.Calls) == 0 {
+			continue // it says nothing
+		}
+		history = append(history, m.ImportedMessage)
+	}
+	last := messages[len(messages)-1]
+	switch {
+	case len(open) > 0:
+		return nil, "", refused("messages", "the call %s has no result", clip(history[len(history)-1].Calls[open[0]].ID))
+	case last.Role == roleTool:
+		return history, "", nil
+	case last.Role != regie.ImportedUser:
+		return nil, "", refused(last.param, "the last message is neither the user's nor a result of a call")
+	}
+	return history[:len(history)-1], last.Text, nil
+}

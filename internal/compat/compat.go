@@ -1,0 +1,174 @@
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
+type OnApproval string
+
+// The policies: the model is told that it may not, or the round waits and the answer names the approval.
+const (
+	Deny OnApproval = "deny"
+	Park OnApproval = "park"
+)
+
+// The bounds of a request.
+const (
+	maxBody     = 20 << 20 // bytes (spec 11.3)
+	maxMessages = 4096
+)
+
+// HeaderSession names the session that a request continues, and in the answer the one that it was answered in.
+const HeaderSession = "X-Regie-Session"
+
+// headerIgnored lists the parameters of a request that have no effect on an agent.
+const headerIgnored = "X-Regie-Ignored"
+
+// Config sets up a Handler. Control and Workspace are required. Whoever mounts it has authenticated the caller.
+type Config struct {
+	Control dispatch.Control
+	// Workspace is where sessions of clients live.
+	Workspace func(ctx context.Context) (regie.Workspace, error)
+	// OnApproval is Deny where it is empty.
+	OnApproval OnApproval
+	// Status maps a code to HTTP; nil has 400 for what the request says and 500 for all else.
+	Status func(code regie.Code) int
+	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
+	Translate func(language string, err error) string
+	// StopOnDisconnect interrupts the round of a client that goes away; else a disconnect is not a stop (spec 10.3).
+	StopOnDisconnect bool
+	// Proxy passes requests for provider/model on; nil knows no such model.
+	Proxy Proxy
+	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.
+	KeepAlive time.Duration
+}
+
+type server struct{ Config }
+
+// Handler serves the endpoint below /v1/.
+func Handler(c Config) http.Handler {
+	if c.OnApproval == "" {
+		c.OnApproval = Deny
+	}
+	if c.KeepAlive == 0 {
+		c.KeepAlive = 10 * time.Second
+	}
+	s := &server{c}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("GET /v1/models/{id...}", s.model)
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("POST /v1/responses", s.responses)
+	mux.HandleFunc("GET /v1/responses/{id}", s.response)
+	mux.HandleFunc("DELETE /v1/responses/{id}", s.forget)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := mux.Handler(other); pattern != "/" && method != r.Method {
+				w.Header().Set("Allow", method)
+				s.fail(w, r, &problem{status: http.StatusMethodNotAllowed, kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "%s does not take %s", r.URL.Path, r.Method)})
+				return
+			}
+		}
+		s.fail(w, r, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path)})
+	})
+	return mux
+}
+
+// model is one line of the list of models.
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (s *server) listed(ctx context.Context) ([]model, error) {
+	agents, err := s.Control.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []model{}
+	for _, a := range agents {
+		out = append(out, model{ID: a.Name, Object: "model", OwnedBy: "regie"})
+	}
+	if s.Proxy != nil {
+		for _, name := range s.Proxy.Models(ctx) {
+			provider, _, _ := strings.Cut(name, "/")
+			out = append(out, model{ID: name, Object: "model", OwnedBy: provider})
+		}
+	}
+	return out, nil
+}
+
+func (s *server) models(w http.ResponseWriter, r *http.Request) {
+	list, err := s.listed(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.write(w, map[string]any{"object": "list", "data": list})
+}
+
+func (s *server) model(w http.ResponseWriter, r *http.Request) {
+	list, err := s.listed(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	id := r.PathValue("id")
+	at := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
+	switch {
+	case at >= 0:
+		s.write(w, list[at])
+	case s.proxies(id):
+		provider, _, _ := strings.Cut(id, "/")
+		s.write(w, model{ID: id, Object: "model", OwnedBy: provider})
+	default:
+		s.fail(w, r, noModel(id))
+	}
+}
+
+// agent reports whether a model is an agent.
+func (s *server) agent(ctx context.Context, name string) error {
+	agents, err := s.Control.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
+		return noModel(name)
+	}
+	return nil
+}
+
+func noModel(name string) error {
+	return &problem{
+		status: http.StatusNotFound, kind: kindInvalid, code: "model_not_found", param: "model",
+		err: regie.Errorf(regie.CodeNotFound, "there is no agent %q here, and no provider of that name: GET /v1/models lists what there is", clip(name)),
+	}
+}
+
+func (s *server) write(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // the client has gone
+}
+
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if runes := []rune(text); len(runes) > 80 {
+		return string(runes[:79]) + "…"
+	}
+	return text
+}

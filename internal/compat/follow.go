@@ -1,0 +1,342 @@
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// The finish reasons.
+const (
+	finishStop   = "stop"
+	finishLength = "length"
+	finishTools  = "tool_calls"
+)
+
+// outcome is what a round came to.
+type outcome struct {
+	session, round regie.ID
+	finish         string
+	usage          regie.Usage
+	calls          []regie.Call // of the client's tools, that it is to run
+	text           string       // all that was said
+}
+
+// listener is told of a round on its way: which it is, once that is known, and each piece of text.
+type listener struct {
+	begun func(session, round regie.ID)
+	text  func(piece string)
+}
+
+// errOver ends the look at a session's events.
+var errOver = errors.New("over")
+
+// following is a round as it is told by its session's log.
+type following struct {
+	run      dispatch.Run
+	to       listener
+	target   regie.ID // the round that answers, once the message has its place
+	exchange int      // whose reply streams in
+	sent     string   // of that reply
+	broken   bool     // the reply began anew after some of it was sent: nothing more is, until it is whole
+	text     strings.Builder
+	usage    regie.Usage
+	parked   []regie.ID // approvals that wait
+	end      regie.RoundEnd
+	note     regie.Sentence
+	limit    string // what people are told where the round was stopped
+	waits    regie.SessionState
+	failure  error
+}
+
+// follow waits for what becomes of a message. A client that goes away ends this and not the round, unless the configuration says so.
+func (s *server) follow(ctx context.Context, run dispatch.Run, to listener) (outcome, error) {
+	f := &following{run: run, to: to}
+	err := s.Control.Events(ctx, run.SessionID, max(0, run.Seq-1), f.hear)
+	switch {
+	case errors.Is(err, errOver):
+	case ctx.Err() != nil:
+		if s.StopOnDisconnect && !f.target.IsZero() {
+			_ = s.Control.Interrupt(context.WithoutCancel(ctx), f.target) // it may have ended
+		}
+		return outcome{}, ctx.Err()
+	default:
+		return outcome{}, err
+	}
+	if f.failure != nil {
+		return outcome{}, f.failure
+	}
+	return s.outcome(ctx, f)
+}
+
+// hear takes one thing of the stream.
+func (f *following) hear(item dispatch.Item) error {
+	if item.Delta != nil {
+		f.delta(item.Delta)
+		return nil
+	}
+	e := item.Event
+	switch e.Type {
+	case regie.EventMessage:
+		return f.message(e)
+	case regie.EventMessageWithdrawn:
+		var body struct {
+			MessageID regie.ID `json:"message_id"`
+		}
+		if json.Unmarshal(e.Body, &body) == nil && body.MessageID == f.run.MessageID {
+			f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
+			return errOver
+		}
+	case regie.EventStreamReset:
+		f.broken = f.sent != ""
+	case regie.EventApproval:
+		var body struct {
+			ApprovalID regie.ID            `json:"approval_id"`
+			RoundID    regie.ID            `json:"round_id"`
+			State      regie.ApprovalState `json:"state"`
+		}
+		if json.Unmarshal(e.Body, &body) == nil && body.RoundID == f.target && body.State == regie.ApprovalOpen {
+			f.parked = append(f.parked, body.ApprovalID)
+		}
+	case regie.EventSessionState:
+		var body struct {
+			State regie.SessionState `json:"state"`
+		}
+		if f.target.IsZero() || json.Unmarshal(e.Body, &body) != nil {
+			return nil //nolint:nilerr // erased
+		}
+		switch body.State {
+		case regie.SessionWaitingValidation, regie.SessionWaitingResponse, regie.SessionPaused:
+			f.waits = body.State
+			return errOver
+		default:
+		}
+	case regie.EventRound:
+		return f.round(e)
+	default:
+	}
+	return nil
+}
+
+// delta passes a piece of a reply on.
+func (f *following) delta(d *dispatch.Delta) {
+	if d.RoundID != f.target || d.Content == "" || f.broken {
+		return
+	}
+	if d.Exchange != f.exchange {
+		f.next(d.Exchange)
+	}
+	f.sent += d.Content
+	f.say(d.Content)
+}
+
+// next begins the text of another reply.
+func (f *following) next(exchange int) {
+	f.exchange, f.sent, f.broken = exchange, "", false
+}
+
+// say passes text on; replies are apart from each other.
+func (f *following) say(piece string) {
+	if piece == "" {
+		return
+	}
+	if f.text.Len() > 0 && f.sent == piece && !strings.HasSuffix(f.text.String(), "\n\n") {
+		piece = "\n\n" + piece
+	}
+	f.text.WriteString(piece)
+	f.to.text(piece)
+}
+
+// message takes a message of the session: the one that was sent has its place now, and a reply is whole.
+func (f *following) message(e *regie.Event) error {
+	var m regie.Message
+	if json.Unmarshal(e.Body, &m) != nil {
+		return nil //nolint:nilerr // erased
+	}
+	if m.ID == f.run.MessageID {
+		f.target = m.RoundID
+		f.to.begun(f.run.SessionID, f.target)
+		return nil
+	}
+	if m.RoundID != f.target || f.target.IsZero() {
+		return nil
+	}
+	switch {
+	case m.AI != nil:
+		f.reply(&m)
+	case m.Text != "" && m.Sender == regie.SenderAI: // what a model had to say once its actions had succeeded
+		f.next(m.Exchange)
+		f.sent = m.Text
+		f.say(m.Text)
+	case m.System != nil && m.System.Type == regie.SystemLimitReached:
+		f.limit = m.System.Summary
+	default:
+	}
+	return nil
+}
+
+// reply takes a whole reply: what of it was not sent yet is.
+func (f *following) reply(m *regie.Message) {
+	if m.Exchange != f.exchange {
+		f.next(m.Exchange)
+	}
+	whole := strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat)
+	if rest, ok := strings.CutPrefix(whole, f.sent); ok {
+		if f.sent == "" {
+			f.sent = rest
+		}
+		f.say(rest)
+	} else { // it began anew, or pieces of it were lost on the way to a slow client
+		f.sent = whole
+		f.say(whole)
+	}
+	f.next(m.Exchange)
+	if u := m.Usage; u != nil && m.AI.Cached.IsZero() {
+		f.usage.Input += u.Input
+		f.usage.Output += u.Output
+		f.usage.CacheRead += u.CacheRead
+		f.usage.CacheCreation += u.CacheCreation
+		f.usage.Reasoning += u.Reasoning
+	}
+}
+
+// round takes what is told of a round.
+func (f *following) round(e *regie.Event) error {
+	var body struct {
+		RoundID regie.ID         `json:"round_id"`
+		State   regie.RoundState `json:"state"`
+		End     regie.RoundEnd   `json:"end_reason"`
+		Note    regie.Sentence   `json:"end_note"`
+	}
+	if json.Unmarshal(e.Body, &body) != nil || body.RoundID != f.target || f.target.IsZero() || body.State != regie.RoundEnded {
+		return nil //nolint:nilerr // erased, or of another one
+	}
+	f.end, f.note = body.End, body.Note
+	return errOver
+}
+
+// outcome says what the round came to, in the words of an API.
+func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
+	out := outcome{session: f.run.SessionID, round: f.target, finish: finishStop, usage: f.usage}
+	switch {
+	case f.waits == regie.SessionWaitingValidation:
+		f.own(approvalNote(f.parked))
+	case f.waits == regie.SessionWaitingResponse:
+		f.own("[This waits for an answer to a question. Write it as the next message of this session.]")
+	case f.waits != "":
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie runs resume %s", f.target)
+	case f.end == regie.EndClientTools:
+		view, err := s.Control.Get(ctx, f.target)
+		if err != nil {
+			return out, err
+		}
+		out.finish, out.calls = finishTools, handedOut(view)
+	case f.end == regie.EndAnswered, f.end == regie.EndCompleted, f.end == regie.EndDenied:
+		if !f.note.IsZero() && f.end == regie.EndAnswered { // the reply reached the limit of its length
+			out.finish = finishLength
+		}
+	case f.end == regie.EndLimit, f.end == regie.EndEarlyStop, f.end == regie.EndWatchdog, f.end == regie.EndNoProgress:
+		out.finish = finishLength
+		if err := s.overBudget(ctx, f); err != nil {
+			return out, err
+		}
+		f.own("[" + strings.TrimSpace(f.limit+" "+noteUnless(f.limit, f.note)) + "]")
+	case f.end == regie.EndProviderError:
+		return out, s.whyFailed(ctx, f)
+	default: // a person's word
+		return out, &problem{
+			status: http.StatusConflict, kind: kindServer, code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
+		}
+	}
+	out.text = f.text.String()
+	return out, nil
+}
+
+// own says something that is no model's.
+func (f *following) own(text string) {
+	if text == "[]" {
+		return
+	}
+	f.next(0)
+	f.sent = text
+	f.say(text)
+}
+
+func noteUnless(limit string, note regie.Sentence) string {
+	if limit != "" {
+		return ""
+	}
+	return note.String()
+}
+
+// approvalNote tells which approvals wait, and how to decide them.
+func approvalNote(approvals []regie.ID) string {
+	var out strings.Builder
+	for _, id := range approvals {
+		if out.Len() > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString("[This waits for the approval " + id.String() + ". Decide it with: regie approve " + id.String() + " (or: regie deny " + id.String() +
+			"), or POST /api/v1/approvals/" + id.String() + ". The run then goes on by itself; the next message of this session hears of it.]")
+	}
+	return out.String()
+}
+
+// handedOut are the calls of a client's tools with which a round ended.
+func handedOut(view store.RoundView) []regie.Call {
+	var out []regie.Call
+	if len(view.Exchanges) == 0 {
+		return nil
+	}
+	for _, call := range view.Exchanges[len(view.Exchanges)-1].Calls {
+		if call.Origin == regie.OriginClient && (call.State != regie.CallNotRun || call.NotRun == regie.NotRunSuperseded) {
+			out = append(out, call)
+		}
+	}
+	return out
+}
+
+// overBudget is the error of a round that a cap did not let begin: nothing was said in it.
+func (s *server) overBudget(ctx context.Context, f *following) error {
+	if f.end != regie.EndLimit || f.text.Len() > 0 {
+		return nil
+	}
+	view, err := s.Control.Get(ctx, f.target)
+	if err != nil || len(view.Exchanges) != 1 {
+		return err
+	}
+	for _, attempt := range view.Exchanges[0].Attempts {
+		if attempt.Code == regie.CodeOverBudget {
+			return &problem{err: regie.Errorf(regie.CodeOverBudget, "%s", f.limit)}
+		}
+	}
+	return nil
+}
+
+// whyFailed is the error of a round whose model did not answer.
+func (s *server) whyFailed(ctx context.Context, f *following) error {
+	code := regie.CodeProviderRejected
+	if view, err := s.Control.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
+		if attempts := view.Exchanges[len(view.Exchanges)-1].Attempts; len(attempts) > 0 {
+			code = attempts[len(attempts)-1].Code
+		}
+	}
+	return &problem{err: regie.Errorf(code, "%s", f.note)}
+}
+
+// toolName is a client's tool by its own name.
+func toolName(call *regie.Call) string { return strings.TrimPrefix(call.Tool, regie.ToolkitClient+".") }
+
+// argumentsOf are a call's arguments as a client reads them: some models write none where there are no parameters.
+func argumentsOf(call *regie.Call) string {
+	if strings.TrimSpace(call.Arguments) == "" {
+		return "{}"
+	}
+	return call.Arguments
+}

@@ -1,0 +1,221 @@
+package compat
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+)
+
+// responsesRequest is a request of Responses, as far as it is looked at.
+type responsesRequest struct {
+	Model              string            `json:"model"`
+	Input              jsontext.Value    `json:"input"`
+	Instructions       string            `json:"instructions"`
+	PreviousResponseID string            `json:"previous_response_id"`
+	Stream             bool              `json:"stream"`
+	Tools              []responsesTool   `json:"tools"`
+	ToolChoice         jsontext.Value    `json:"tool_choice"`
+	ParallelToolCalls  *bool             `json:"parallel_tool_calls"`
+	Metadata           map[string]string `json:"metadata"`
+	Reasoning          *struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+
+	Background   bool           `json:"background"`
+	Conversation jsontext.Value `json:"conversation"`
+	Prompt       jsontext.Value `json:"prompt"`
+	TopLogprobs  int            `json:"top_logprobs"`
+	Text         *struct {
+		Format *struct {
+			Type string `json:"type"`
+		} `json:"format"`
+	} `json:"text"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
+}
+
+type responsesTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  jsontext.Value `json:"parameters"`
+}
+
+type inputItem struct {
+	Type      string         `json:"type"`
+	Role      string         `json:"role"`
+	Content   jsontext.Value `json:"content"`
+	CallID    string         `json:"call_id"`
+	Name      string         `json:"name"`
+	Arguments string         `json:"arguments"`
+	Output    jsontext.Value `json:"output"`
+}
+
+// ignoredInResponses are parameters of Responses that have no effect on an agent, beside ignoredByAgents.
+var ignoredInResponses = []string{"include", "truncation", "max_tool_calls", "stream_options"}
+
+// parseResponses reads a request of Responses to an agent.
+func parseResponses(data []byte) (*asking, *responsesRequest, error) {
+	var in responsesRequest
+	if err := decode(data, &in); err != nil {
+		return nil, nil, err
+	}
+	if err := in.refuse(); err != nil {
+		return nil, nil, err
+	}
+	out := &asking{model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data}
+	if in.Reasoning != nil {
+		out.effort = in.Reasoning.Effort
+	}
+	for _, name := range slices.Concat(ignoredByAgents, ignoredInResponses) {
+		if value := in.Rest[name]; len(value) > 0 && value.Kind() != 'n' {
+			out.ignored = append(out.ignored, name)
+		}
+	}
+	out.oneCall = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
+	if in.PreviousResponseID != "" {
+		session, _, number, ok := parseResponseID(in.PreviousResponseID)
+		if !ok {
+			return nil, nil, refused("previous_response_id", "%q is no response of this endpoint", clip(in.PreviousResponseID))
+		}
+		out.session, out.number = session, number
+	}
+	if in.Instructions != "" {
+		out.messages = append(out.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: in.Instructions}, param: "instructions"})
+		if in.PreviousResponseID != "" {
+			out.ignored = append(out.ignored, "instructions")
+		}
+	}
+	if err := in.read(out); err != nil {
+		return nil, nil, err
+	}
+	var tools []regie.ClientTool
+	for i, t := range in.Tools {
+		if t.Type != "function" {
+			return nil, nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		}
+		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
+	}
+	var err error
+	out.tools, err = chosen(tools, in.ToolChoice)
+	return out, &in, err
+}
+
+// refuse names what would have another effect than its client means.
+func (in *responsesRequest) refuse() error {
+	given := func(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
+	switch {
+	case in.Model == "":
+		return refused("model", "the request names no model")
+	case in.Background:
+		return refused("background", "a response is not made in the background here: a client that goes away does not stop it, and GET /v1/responses/{id} has it")
+	case given(in.Conversation):
+		return refused("conversation", "a session is continued with previous_response_id, or with metadata.session_id")
+	case given(in.Prompt):
+		return refused("prompt", "there are no stored prompts here")
+	case in.TopLogprobs > 0:
+		return refused("top_logprobs", "an agent gives no log probabilities")
+	case in.Text != nil && in.Text.Format != nil && in.Text.Format.Type != "text" && in.Text.Format.Type != "":
+		return refused("text.format", "an agent answers in text: a format cannot be promised here")
+	}
+	return nil
+}
+
+// read takes the input.
+func (in *responsesRequest) read(out *asking) error {
+	switch in.Input.Kind() {
+	case '"':
+		var text string
+		if err := decode(in.Input, &text); err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			return refused("input", "the input says nothing")
+		}
+		out.messages = append(out.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedUser, Text: text}, param: "input"})
+		return nil
+	case '[':
+	default:
+		return refused("input", "the input is a text or an array of items")
+	}
+	var items []inputItem
+	if err := decode(in.Input, &items); err != nil {
+		return refused("input", "%s", err.Error())
+	}
+	if len(items) == 0 || len(items) > maxMessages {
+		return refused("input", "the input has %d items: send from 1 to %d", len(items), maxMessages)
+	}
+	for i := range items {
+		if err := out.take(&items[i], "input["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take adds an item to the messages. Calls that follow one another, or a text of the assistant, are of one reply.
+func (a *asking) take(item *inputItem, param string) error {
+	switch item.Type {
+	case "", "message":
+		m := chatMessage{Role: item.Role}
+		text, err := contentOf(item.Content, param+".content", "input_text", "output_text", "text")
+		if err != nil {
+			return err
+		}
+		if item.Role == "tool" {
+			return refused(param+".role", "%q is no role: use system, developer, user or assistant", item.Role)
+		}
+		out, err := m.of(text, param)
+		if err == nil {
+			a.messages = append(a.messages, out)
+		}
+		return err
+	case "function_call":
+		call := regie.ImportedCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}
+		if err := checkCalls([]regie.ImportedCall{call}, param); err != nil {
+			return err
+		}
+		if n := len(a.messages); n == 0 || a.messages[n-1].Role != regie.ImportedAssistant {
+			a.messages = append(a.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param})
+		}
+		last := &a.messages[len(a.messages)-1]
+		last.Calls = append(last.Calls, call)
+		return nil
+	case "function_call_output":
+		text, err := contentOf(item.Output, param+".output", "input_text", "output_text", "text")
+		if err == nil {
+			a.messages = append(a.messages, said{
+				ImportedMessage: regie.ImportedMessage{Role: roleTool}, results: []clientResult{{item.CallID, text, param + ".call_id"}}, param: param,
+			})
+		}
+		return err
+	case "reasoning": // an agent's model has its own
+		return nil
+	default:
+		return refused(param+".type", "an item of the type %q cannot be given to an agent", clip(item.Type))
+	}
+}
+
+// response finds a stored response, as a client names it.
+func (s *server) stored(r *http.Request) (session, round regie.ID, err error) {
+	session, round, _, ok := parseResponseID(r.PathValue("id"))
+	unknown := &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id")))}
+	if !ok {
+		return session, round, unknown
+	}
+	place, err := s.Workspace(r.Context())
+	if err != nil {
+		return session, round, err
+	}
+	_, err = s.summary(r.Context(), session, place)
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		err = unknown
+	}
+	return session, round, err
+}

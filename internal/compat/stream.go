@@ -1,0 +1,94 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// stream writes server-sent events. Its methods may be called from many goroutines.
+type stream struct {
+	mu    sync.Mutex
+	w     http.ResponseWriter
+	begun bool
+	said  time.Time
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// newStream begins a stream, which says that it is alive where nothing else is said for a while, until close.
+func newStream(w http.ResponseWriter, alive time.Duration) *stream {
+	s := &stream{w: w, said: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	go s.keepAlive(alive)
+	return s
+}
+
+func (s *stream) keepAlive(every time.Duration) {
+	defer close(s.done)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		if time.Since(s.said) >= every {
+			s.put([]byte(": keep-alive\n\n"))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// close ends the goroutine; the handler may return then.
+func (s *stream) close() {
+	close(s.stop)
+	<-s.done
+}
+
+// started reports whether anything was sent: then the status is.
+func (s *stream) started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+// put is called with the lock held.
+func (s *stream) put(data []byte) {
+	if !s.begun {
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no")
+		s.begun = true
+	}
+	s.said = time.Now()
+	_, _ = s.w.Write(data) // a client that has gone is seen by its context
+	_ = http.NewResponseController(s.w).Flush()
+}
+
+// event sends v, under a name unless that is empty.
+func (s *stream) event(name string, v any) {
+	var out bytes.Buffer
+	if name != "" {
+		out.WriteString("event: " + name + "\n")
+	}
+	out.WriteString("data: ")
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // of plain values
+	out.WriteString("\n")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(out.Bytes())
+}
+
+// end sends the mark with which a stream of chat completions is over.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put([]byte("data: [DONE]\n\n"))
+}

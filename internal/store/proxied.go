@@ -1,0 +1,22 @@
+package store
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Proxied is a model call that was passed on for a client, without a session (decision 35): a line of the log of those (spec 11.4).
+type Proxied struct {
+	ID          regie.ID
+	WorkspaceID regie.ID
+	UserID      regie.ID
+	Provider    string
+	Model       string
+	Code        regie.Code // why it brought no answer; empty where it did
+	Cached      bool       // the answer came from the response cache: nobody was asked
+	Usage       regie.Usage
+	Money       regie.Money // Reserved is what was reserved for it under a cap; then it is stored already, as OPEN
+	StartedAt   time.Time
+	Duration    time.Duration
+}

@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of one stays PROPOSED when its round ends CLIENT_TOOLS,
+// and is settled by the transition that starts the session's next round, before anything of that: with the client's results, or as not run. So a
+// prompt never shows half a batch, and whatever dies in between leaves a session that goes on with either.
+
+// ComponentClient is the author of the messages that a client's request brings beside the person's.
+const ComponentClient = "client"
+
+// settles reports whether a submission's message is that of a client's results, which the transition fills.
+func settles(in *store.Submission) bool {
+	return len(in.Results) > 0 && in.Message.System != nil
+}
+
+// importHistory stores what a client brings of a conversation, in front of the message that starts the session's first round.
+func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) error {
+	for i := range history {
+		m := history[i].Message
+		if err := t.insertCalls(b.fence.Chain, history[i].Calls, now); err != nil {
+			return err
+		}
+		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
+		b.messages = append(b.messages, placed{&m, len(b.events)})
+		b.add(regie.EventMessage, &m)
+		for j := range history[i].Calls {
+			b.settled(&history[i].Calls[j])
+		}
+	}
+	return nil
+}
+
+// settleClients settles the calls of a client's tools that a session waits for, all of them or, where the client has another message for it,
+// none: then they are NOT_RUN. It returns CodeBadRequest for results of other calls than these.
+func (t *tx) settleClients(b *batch, in *store.Submission, message *regie.Message, now time.Time) error {
+	open, err := t.openOfClients(b.fence.Chain)
+	if err != nil || len(open) == 0 && len(in.Results) == 0 {
+		return err
+	}
+	if len(in.Results) > 0 {
+		if err := fits(open, in.Results); err != nil {
+			return err
+		}
+	}
+	for i := range open {
+		at := slices.IndexFunc(in.Results, func(r regie.ClientResult) bool { return r.CallID == open[i].ID })
+		if at >= 0 {
+			open[i].State, open[i].Result = regie.CallSucceeded, in.Results[at].Content
+		} else {
+			open[i].State, open[i].NotRun = regie.CallNotRun, regie.NotRunSuperseded
+			open[i].Error = &regie.CallError{Code: regie.Code(regie.NotRunSuperseded), Message: "the client went on without a result of this call: whether it ran there is not known"}
+		}
+		b.settled(&open[i])
+		if err := t.settleCall(&open[i], now); err != nil {
+			return err
+		}
+	}
+	batch, err := t.idsOf("SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
+	if err != nil {
+		return err
+	}
+	system := &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: batch}
+	if settles(in) {
+		message.System = system
+		return nil
+	}
+	b.message(&regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: ComponentClient}, TraceID: in.Round.TraceID, System: system,
+	})
+	return nil
+}
+
+// fits compares the results that a client sends with the calls that wait for them.
+func fits(open []regie.Call, results []regie.ClientResult) error {
+	seen := map[regie.ID]bool{}
+	for _, r := range results {
+		switch known := slices.ContainsFunc(open, func(c regie.Call) bool { return c.ID == r.CallID }); {
+		case !known:
+			return regie.Errorf(regie.CodeBadRequest, "no call %s of this session waits for a result", r.CallID)
+		case seen[r.CallID]:
+			return regie.Errorf(regie.CodeBadRequest, "there are two results of the call %s", r.CallID)
+		}
+		seen[r.CallID] = true
+	}
+	for i := range open {
+		if !seen[open[i].ID] {
+			return regie.Errorf(regie.CodeBadRequest, "the call %s has no result: send one of each call", open[i].ID)
+		}
+	}
+	return nil
+}
+
+// openOfClients are the calls of a client's tools that a session waits for; they are of one reply.
+func (t *tx) openOfClients(chain int64) ([]regie.Call, error) {
+	var out []regie.Call
+	err := t.each(`SELECT c.id, c.exchange, c.message_id, c.tool, c.kind FROM calls c JOIN rounds r ON r.id = c.round_id
+		WHERE c.session = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, []any{chain}, func(row found) error {
+		var c regie.Call
+		var kind string
+		err := row.Scan(&c.ID, &c.Exchange, &c.MessageID, &c.Tool, &kind)
+		c.Kind = regie.CallKind(kind)
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}
+
+// idsOf reads ids.
+func (t *tx) idsOf(query string, args ...any) (out []regie.ID, err error) {
+	err = t.each(query, args, func(row found) error {
+		var id regie.ID
+		err := row.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
+// leaveClients settles what a session still waits for of its client, where a round begins without it, or nothing will: the calls are NOT_RUN.
+func (t *tx) leaveClients(fence store.Fence, trace string, now time.Time) error {
+	b := batch{fence: fence, now: now}
+	in := store.Submission{Round: regie.Round{TraceID: trace}}
+	if err := t.settleClients(&b, &in, nil, now); err != nil || b.err != nil {
+		return firstError(err, b.err)
+	}
+	return b.store(t)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Waiting returns the calls of a client's tools that a session waits for, in their order (decision 35).
+func (s *Store) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error) {
+	calls, err := readCalls(ctx, s.read, callsOfThread+`JOIN rounds r ON r.id = c.round_id
+		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
+	return calls, explain(err, FileName)
+}
+
+// Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a moment, the oldest first and at most so many, and
+// when the next one's last activity was, zero where there is none.
+func (s *Store) Unused(ctx context.Context, since time.Time, most int) (sessions []regie.ID, next time.Time, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT s.id, c.head_at FROM sessions s JOIN chains c ON c.n = s.n
+		WHERE s.origin = 'api' AND s.deleted_at IS NULL ORDER BY c.head_at LIMIT ?`, most+1)
+	if err != nil {
+		return nil, next, explain(err, FileName)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id regie.ID
+		var at int64
+		if err := rows.Scan(&id, &at); err != nil {
+			return nil, next, explain(err, FileName)
+		}
+		if last := fromMicros(at); !last.Before(since) || len(sessions) == most {
+			next = last
+			break
+		}
+		sessions = append(sessions, id)
+	}
+	return sessions, next, explain(rows.Err(), FileName)
+}

@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// HandedOut ends a round with two calls of a client's tools, beside one that was settled.
+func (w *World) HandedOut() (store.Fence, []regie.Call) {
+	w.T.Helper()
+	in := w.Submission("weather?")
+	in.New.Origin = regie.OriginAPISession
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	fence := accepted.Fence
+	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery, regie.KindQuery)
+	for i := range reply.Calls[1:] {
+		reply.Calls[i+1].Origin = regie.OriginClient
+	}
+	reply.Calls[0].State, reply.Calls[0].Result = regie.CallSucceeded, "mine"
+	reply.Advance = store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndClientTools}}
+	w.must(w.AppendReply(fence, reply))
+	return fence, reply.Calls
+}
+
+// resultsOf is a submission of a client's results alone.
+func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) store.Submission {
+	in := w.Submission("")
+	in.SessionID, in.New, in.Results = fence.SessionID, nil, results
+	in.Message = regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "client"}, System: &regie.SystemContent{Type: regie.SystemDataAdded},
+		ClientID: "r",
+	}
+	return in
+}
+
+// clients settles the calls of a client's tools between two rounds: with its results, without, and with what is none (decision 35).
+func clients(w *World) {
+	fence, calls := w.HandedOut()
+	w.state(fence.SessionID, regie.SessionIdle)
+	a, b := regie.ClientResult{CallID: calls[1].ID, Content: "sun"}, regie.ClientResult{CallID: calls[2].ID, Content: ""}
+	for _, wrong := range [][]regie.ClientResult{{a}, {a, a}, {a, b, {CallID: calls[0].ID}}, {a, {CallID: regie.NewID()}}} {
+		w.unchanged(fence.SessionID, regie.CodeBadRequest, func() error {
+			_, err := w.Store.Submit(w.Ctx, w.resultsOf(fence, wrong...))
+			return err
+		})
+	}
+	in := w.resultsOf(fence, b, a)
+	next, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	again := in
+	again.Round.ID = regie.NewID()
+	duplicate, err := w.Store.Submit(w.Ctx, again)
+	w.must(err)
+	w.equal("said again", []any{duplicate.Duplicate, duplicate.RoundID, duplicate.Message.Seq}, []any{true, next.RoundID, next.Message.Seq})
+	round, err := w.Store.Round(w.Ctx, next.RoundID)
+	w.must(err)
+	w.equal("the count goes on", round.Counters.Total, 1)
+	thread := w.legal(fence.SessionID)
+	last := thread.Messages[len(thread.Messages)-1]
+	w.equal("the results", []any{last.ID, last.System.CallIDs, last.RoundID}, []any{in.Message.ID, []regie.ID{calls[0].ID, calls[1].ID, calls[2].ID}, next.RoundID})
+	stored := thread.Calls[calls[0].MessageID]
+	w.equal("results of calls", []any{stored[0].Result, stored[1].State, stored[1].Result, stored[2].State, stored[2].Error}, []any{"mine", regie.CallSucceeded, "sun", regie.CallSucceeded, (*regie.CallError)(nil)})
+	w.verifies(fence.SessionID)
+
+	// What comes in place of results has the calls not run: a message, one that waited for the end of the round, and the end of the session.
+	other, left := w.HandedOut()
+	in = w.Submission("something else")
+	in.SessionID, in.New = other.SessionID, nil
+	_, err = w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	thread = w.legal(other.SessionID)
+	w.equal("not run", thread.Calls[left[0].MessageID][1].NotRun, regie.NotRunSuperseded)
+	w.verifies(other.SessionID)
+	w.waited()
+	gone, _ := w.HandedOut()
+	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.SessionID, By: "me"})
+	w.must(err)
+	w.verifies(gone.SessionID)
+}
+
+// waited lets a message that came meanwhile follow a round that ends with calls of a client's tools.
+func (w *World) waited() {
+	w.T.Helper()
+	fence := w.Start()
+	in := w.Submission("and?")
+	in.SessionID, in.New = fence.SessionID, nil
+	pending, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	w.equal("pending", pending.Pending, true)
+	reply := w.Reply(fence, 1, regie.KindQuery)
+	reply.Calls[0].Origin = regie.OriginClient
+	reply.Advance = store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndClientTools}}
+	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
+	w.must(err)
+	w.equal("a round follows", out.Next.IsZero(), false)
+	thread := w.legal(fence.SessionID)
+	w.equal("not run", thread.Calls[reply.Message.ID][0].NotRun, regie.NotRunSuperseded)
+	w.verifies(fence.SessionID)
+}
+
+func (w *World) verifies(session regie.ID) {
+	w.T.Helper()
+	_, err := w.Store.Verify(w.Ctx, session)
+	w.must(err)
+}
+
+// histories imports what a client brings, in the transition that makes its session.
+func histories(w *World) {
+	in := w.Submission("and now?")
+	in.New.Origin = regie.OriginAPISession
+	call := w.Calls(store.Fence{RoundID: in.Round.ID}, 0, regie.NewID(), regie.KindQuery)[0]
+	call.Origin, call.State, call.Result, call.Definition = regie.OriginClient, regie.CallSucceeded, "sun", regie.Hash{}
+	author := regie.Author{Kind: regie.AuthorComponent, ID: "client"}
+	in.History = []store.Imported{
+		{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: author, Text: "weather?"}},
+		{Message: regie.Message{ID: call.MessageID, Sender: regie.SenderAI, Author: author, AI: &regie.AIReply{Parts: []regie.Part{
+			{Type: regie.PartCall, CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments))},
+		}}}, Calls: []regie.Call{call}},
+		{Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}},
+		}},
+	}
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	thread := w.legal(in.SessionID)
+	w.equal("messages", len(thread.Messages), 4)
+	w.equal("the last one is the message", thread.Messages[3].ID, accepted.Message.ID)
+	w.equal("the call", thread.Calls[call.MessageID][0].Result, "sun")
+	w.verifies(in.SessionID)
+	other := w.Submission("another")
+	other.SessionID, other.New.ID, other.New.Origin = in.SessionID, in.SessionID, regie.OriginAPISession
+	w.unchanged(in.SessionID, regie.CodeConflict, func() error {
+		_, err := w.Store.Submit(w.Ctx, other)
+		return err
+	})
+
+	listed, err := w.Store.Sessions(w.Ctx, store.SessionFilter{})
+	w.must(err)
+	for _, s := range listed {
+		w.equal("origin of a session in a list", s.Origin, regie.SessionOrigin(""))
+	}
+	found, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: in.SessionID})
+	w.must(err)
+	w.equal("named", []any{len(found), found[0].Origin}, []any{1, regie.OriginAPISession})
+	due, next, err := w.Store.Unused(w.Ctx, found[0].LastActivity, 10)
+	w.must(err)
+	w.equal("not yet", []any{len(due), next.Equal(found[0].LastActivity)}, []any{0, true})
+	due, _, err = w.Store.Unused(w.Ctx, found[0].LastActivity.Add(time.Microsecond), 10)
+	w.must(err)
+	w.equal("due", due, []regie.ID{in.SessionID})
+}
+
+// passedOn reserves and logs model calls of no session: under a cap of a day, beside what rounds reserve (decision 29).
+func passedOn(w *World) {
+	call := func() store.Proxied {
+		return store.Proxied{ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Provider: "p", Model: "m", StartedAt: time.Now()}
+	}
+	before, err := w.Store.SpentToday(w.Ctx, "")
+	w.must(err)
+	wants := store.Reservation{Prompt: 10, Reply: 90, Least: 20, Caps: regie.Caps{Workspace: before.Workspace.Cost + 1_000_000}}
+	first, second := call(), call()
+	granted, err := w.Store.ReserveProxied(w.Ctx, first, wants)
+	w.must(err)
+	w.equal("granted", granted.Reserved, int64(100))
+	wants.Caps = regie.Caps{Round: 50}
+	granted, err = w.Store.ReserveProxied(w.Ctx, second, wants)
+	w.must(err)
+	w.equal("shortened", granted.Reserved, int64(50))
+	wants.Caps = regie.Caps{Round: 29}
+	granted, err = w.Store.ReserveProxied(w.Ctx, call(), wants)
+	w.must(err)
+	w.equal("refused", granted.Refused, &store.OverCap{Scope: regie.CapRound, Cap: 29})
+	first.Money, first.Usage, first.Duration = regie.Money{Reserved: 100, Cost: 42, Known: true}, regie.Usage{Input: 7, Output: 3}, time.Millisecond
+	third := call()
+	third.Code, third.Money.Known, third.Duration = regie.CodeProviderAuth, true, time.Millisecond
+	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, third}))
+	w.refused(regie.CodeConflict, w.Store.LogProxied(w.Ctx, []store.Proxied{first}))
+	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second))) // the second one's process has died
+	after, err := w.Store.SpentToday(w.Ctx, "")
+	w.must(err)
+	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due}, []any{int64(42), int64(50)})
+	logged, err := w.Store.ProxiedCalls(w.Ctx, 10)
+	w.must(err)
+	w.equal("logged", []any{len(logged), logged[2].Usage, logged[2].Money.Cost, logged[1].Money.Known, logged[0].Code},
+		[]any{3, first.Usage, int64(42), false, regie.CodeProviderAuth})
+}

@@ -1,0 +1,55 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/regie-run/regie"
+)
+
+// clientTool is a tool that a client brings (decision 35). It is declared like any, and nothing here runs it.
+type clientTool struct{ definition regie.ToolDefinition }
+
+// Definition implements Tool.
+func (t clientTool) Definition() regie.ToolDefinition { return t.definition }
+
+// Run implements Tool.
+func (t clientTool) Run(context.Context, *Invocation) (Result, error) {
+	return Result{}, NotDone{Err: regie.Errorf(regie.CodeInternal, "the tool %s runs at the client", t.definition.Name)}
+}
+
+// WithClient returns a registry that has the tools of a client beside its own, in the toolkit regie.ToolkitClient. For Regie they are queries:
+// what they change is nothing that it knows of, takes back or answers for. It returns CodeBadRequest for a name that is none, that stands twice,
+// or that a model would take for another tool's, and for a schema that cannot be used.
+func (r *Registry) WithClient(tools []regie.ClientTool) (*Registry, error) {
+	if len(tools) == 0 {
+		return r, nil
+	}
+	made := make([]Tool, len(tools))
+	for i, t := range tools {
+		if other := r.find(t.Name); other != nil {
+			return nil, regie.Errorf(regie.CodeBadRequest, "the agent has a tool %s itself: give yours another name", t.Name)
+		}
+		parameters := t.Parameters
+		if len(bytes.TrimSpace(parameters)) == 0 || bytes.Equal(bytes.TrimSpace(parameters), []byte("null")) {
+			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		made[i] = clientTool{regie.ToolDefinition{
+			Name: regie.ToolkitClient + "." + t.Name, Description: t.Description, Parameters: parameters, Kind: regie.KindQuery, Class: regie.ClassRead,
+			Risk: regie.RiskInternal, Role: regie.RoleClient,
+		}}
+	}
+	for _, e := range r.sorted {
+		if toolkitOf(e.definition.Name) == regie.ToolkitClient {
+			return nil, regie.Errorf(regie.CodeBadRequest, "a server of this agent has the name %q, which is that of clients' tools: rename it", regie.ToolkitClient)
+		}
+	}
+	return r.With(regie.ToolkitClient, made, nil)
+}
+
+// ClientSignature is the signature of a call of a client's tool that is not in the registry: of one in a history that it brings.
+func ClientSignature(name, arguments string) regie.Hash {
+	canonical, _ := canonicalise(arguments)
+	return signature(name, canonical)
+}
