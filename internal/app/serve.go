@@ -203,7 +203,7 @@ func (e *Engine) compatible(c ServeConfig) http.Handler {
 					return regie.Workspace{}, dirError(err, where.Root)
 				}
 			}
-			_, place, err := e.place(ctx, where)
+			_, place, err := e.local.place(ctx, where)
 			return place, err
 		},
 	})
