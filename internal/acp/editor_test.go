@@ -215,7 +215,8 @@ func (e *editor) call(method string, params any) object {
 
 func (e *editor) session(p *place) string {
 	e.t.Helper()
-	return e.call("session/new", object{"cwd": p.root, "mcpServers": []any{}})["sessionId"].(string)
+	id, _ := e.call("session/new", object{"cwd": p.root, "mcpServers": []any{}})["sessionId"].(string)
+	return id
 }
 
 // prompt sends a text.

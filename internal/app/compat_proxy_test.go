@@ -167,6 +167,7 @@ func TestCompatProxyRefused(t *testing.T) {
 		if strings.Contains(r.Header.Get("Authorization"), "canary") {
 			w.Header().Set("Content-Type", "application/json")
 			http.Error(w, `{"error":{"message":"bad key sk-canary-far"}}`, http.StatusUnauthorized)
+			return
 		}
 	})
 	d := passes(t, v, nil)

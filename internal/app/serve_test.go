@@ -71,6 +71,7 @@ func (h *house) read(method, path, body string, enough func(frame string) bool, 
 func (h *house) json(method, path, body string, status int, into any, changes ...func(*http.Request)) {
 	h.t.Helper()
 	response := h.ask(method, path, body, changes...)
+	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != status {
 		h.t.Fatalf("%s %s: %d %s (%v), want %d", method, path, response.StatusCode, data, err, status)
@@ -147,7 +148,7 @@ func TestServeKeepsOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := *h
 			h.bed = &bed{t: t}
-			response := h.ask(c.method, c.path, "", c.changes...)
+			response := h.ask(c.method, c.path, "", c.changes...) //nolint:bodyclose // at the end of the test
 			body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 			if err != nil || response.StatusCode != c.status || c.code != "" && !strings.Contains(string(body), `"code":"`+string(c.code)+`"`) {
 				t.Errorf("%d %.200s (%v), want %d %s", response.StatusCode, body, err, c.status, c.code)
@@ -258,7 +259,7 @@ func TestSetupLink(t *testing.T) {
 		_ = response.Body.Close()
 		return response
 	}
-	in := let()
+	in := let() //nolint:bodyclose // it is closed
 	cookies := in.Cookies()
 	if in.StatusCode != 303 || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("%d, %v", in.StatusCode, cookies)
@@ -266,7 +267,7 @@ func TestSetupLink(t *testing.T) {
 	if status, _ := get(h.served.URL + "/api/v1/sessions"); status != 200 {
 		t.Errorf("after the link was used: %d", status)
 	}
-	if again := let(); again.StatusCode != 401 {
+	if again := let(); again.StatusCode != 401 { //nolint:bodyclose // it is closed
 		t.Errorf("the link a second time: %d", again.StatusCode)
 	}
 	cookie := cookies[0].Value

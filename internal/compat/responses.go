@@ -248,7 +248,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	result, status := retold(view)
-	_, _, number, _ := parseResponseID(r.PathValue("id"))
+	_, _, number, _ := parseResponseID(r.PathValue("id")) //nolint:dogsled // the rest was looked at above
 	out := &responseAnswer{
 		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()}, rounds: number,
 	}
@@ -290,7 +290,8 @@ func retold(view store.RoundView) (outcome, string) {
 		out.finish = finishLength
 		out.text = cmp.Or(out.text, view.Round.EndNote.String())
 	}
-	return out, out.status()
+	status := out.status()
+	return out, status
 }
 
 // forget serves DELETE /v1/responses/{id}: the session of a client goes with it.

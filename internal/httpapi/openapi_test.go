@@ -63,7 +63,6 @@ func TestOperations(t *testing.T) {
 		}
 		ids[o.id] = true
 		for f := range o.query.Fields() {
-			f := f
 			if f.Tag.Get("query") == "" || f.Tag.Get("doc") == "" {
 				t.Errorf("the parameter %s of %s has no name or says nothing", f.Name, o.id)
 			}
@@ -373,7 +372,6 @@ func (d *documenting) page() any {
 	for _, o := range rows() {
 		r := row{Method: o.method, Path: base + o.path, ID: o.id, Summary: o.summary, In: name(o.in), Out: name(o.out)}
 		for f := range o.query.Fields() {
-			f := f
 			r.Parameters = append(r.Parameters, parameter{f.Tag.Get("query"), f.Tag.Get("doc")})
 		}
 		out.Operations = append(out.Operations, r)

@@ -59,6 +59,7 @@ func (r *refusing) Submit(context.Context, dispatch.RunRequest) (dispatch.Run, e
 	r.submitted++
 	return dispatch.Run{}, nil
 }
+
 func (*refusing) RequestControl(_ context.Context, session regie.ID) (store.Controlled, error) {
 	return store.Controlled{}, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 }

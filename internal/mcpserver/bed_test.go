@@ -146,7 +146,9 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, arguments any) 
 	}
 	var b strings.Builder
 	for _, content := range out.Content {
-		b.WriteString(content.(*mcp.TextContent).Text)
+		if text, ok := content.(*mcp.TextContent); ok {
+			b.WriteString(text.Text)
+		}
 	}
 	if raw, err := json.Marshal(out.StructuredContent); err != nil || json.Unmarshal(raw, &data) != nil && out.StructuredContent != nil {
 		t.Fatalf("%s: the data %v cannot be read", tool, out.StructuredContent)

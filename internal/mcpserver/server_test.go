@@ -133,12 +133,12 @@ func TestSession(t *testing.T) {
 	if failed || data["answer"] != "Hello [31mthere." || data["end_reason"] != "ANSWERED" || data["state"] != "IDLE" || !strings.Contains(text, "Hello") || strings.Contains(text, "\x1b") {
 		t.Fatalf("%v %s %v", failed, text, data)
 	}
-	id := data["session_id"].(string)
+	id, _ := data["session_id"].(string)
 	_, again, failed := call(t, session, "send_message", object{"session_id": id, "text": "and again", "wait": 30})
 	if failed || again["round_id"] == data["round_id"] || again["ended"] != true {
 		t.Errorf("%v", again)
 	}
-	if _, list, _ := call(t, session, "list_sessions", object{}); len(list["sessions"].([]any)) != 1 {
+	if _, list, _ := call(t, session, "list_sessions", object{}); len(list["sessions"].([]any)) != 1 { //nolint:errcheck // else the test panics, and says so
 		t.Errorf("the list is %v", list)
 	}
 	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + id})
@@ -214,7 +214,7 @@ func TestConfined(t *testing.T) {
 	if text, _, failed := call(t, wide, "files__list_files", object{}); !failed || !strings.Contains(text, "list_workspaces") {
 		t.Errorf("%v %s", failed, text)
 	}
-	if _, known, _ := call(t, wide, "list_workspaces", object{}); len(known["workspaces"].([]any)) != 2 {
+	if _, known, _ := call(t, wide, "list_workspaces", object{}); len(known["workspaces"].([]any)) != 2 { //nolint:errcheck // else the test panics, and says so
 		t.Errorf("known are %v", known)
 	}
 	for _, named := range []string{b.root, "place"} {
@@ -263,7 +263,7 @@ func TestAllowed(t *testing.T) {
 			b.config.AllowApprovals = true
 			session := b.http(nil)
 			_, data, _ := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
-			asked := data["waits_for"].([]any)[0].(object)
+			asked := data["waits_for"].([]any)[0].(object) //nolint:errcheck // else the test panics, and says so
 			answer := object{"approval_id": asked["id"], "decisions": []any{object{"call_id": asked["calls"].([]any)[0].(object)["call_id"], "decision": decision, "reason": "because"}}}
 			if decision == "allow" {
 				delete(answer["decisions"].([]any)[0].(object), "reason")

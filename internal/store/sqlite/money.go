@@ -214,7 +214,8 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
-	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"), filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
+	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"),
+		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
 	if err != nil {
 		return nil, err
 	}
