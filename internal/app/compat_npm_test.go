@@ -67,7 +67,7 @@ func TestCompatOpenAI(t *testing.T) {
 		which, want string
 		steps       []http.HandlerFunc
 	}{
-		{"models", `{"ids":["main"],"one":"main"}`, nil},
+		{"models", `{"ids":["main","openai/scripted"],"one":"main"}`, nil},
 		{"chat", `{"text":"Hello.","finish":"stop","session":true,"usage":true}`, []http.HandlerFunc{says("Hello.")}},
 		{"chatStreamed", `{"pieces":["Hel","lo."],"text":"Hello.","finish":"stop","usage":true}`, []http.HandlerFunc{pieces}},
 		{"tools", `{"finish":"tool_calls","name":"get_weather","arguments":"{\"place\":\"Bern\"}","text":"Sun."}`, []http.HandlerFunc{asks, says("Sun.")}},

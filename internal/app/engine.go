@@ -129,6 +129,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if e.readOnly { // it was only to migrate, or to store
 		return nil
 	}
+	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
+		return err
+	}
+	e.proxy = newPasser(e.local, e.log)
 	resumed, err := e.dispatcher.Start(ctx)
 	if err != nil {
 		return err
@@ -141,10 +145,6 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if o.Resumed != nil && len(resumed) > 0 {
 		o.Resumed(resumed)
 	}
-	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
-		return err
-	}
-	e.proxy = newPasser(e.local, e.log)
 	e.quickCheck()
 	return nil
 }

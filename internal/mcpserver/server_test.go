@@ -138,7 +138,7 @@ func TestSession(t *testing.T) {
 	if failed || again["round_id"] == data["round_id"] || again["ended"] != true {
 		t.Errorf("%v", again)
 	}
-	if _, list, _ := call(t, session, "list_sessions", object{}); len(list["sessions"].([]any)) != 1 { //nolint:errcheck // else the test panics, and says so
+	if _, list, _ := call(t, session, "list_sessions", object{}); len(items(list["sessions"])) != 1 {
 		t.Errorf("the list is %v", list)
 	}
 	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + id})
@@ -214,7 +214,7 @@ func TestConfined(t *testing.T) {
 	if text, _, failed := call(t, wide, "files__list_files", object{}); !failed || !strings.Contains(text, "list_workspaces") {
 		t.Errorf("%v %s", failed, text)
 	}
-	if _, known, _ := call(t, wide, "list_workspaces", object{}); len(known["workspaces"].([]any)) != 2 { //nolint:errcheck // else the test panics, and says so
+	if _, known, _ := call(t, wide, "list_workspaces", object{}); len(items(known["workspaces"])) != 2 {
 		t.Errorf("known are %v", known)
 	}
 	for _, named := range []string{b.root, "place"} {
@@ -263,11 +263,11 @@ func TestAllowed(t *testing.T) {
 			b.config.AllowApprovals = true
 			session := b.http(nil)
 			_, data, _ := call(t, session, "start_session", object{"prompt": "write it", "wait": 30})
-			asked := data["waits_for"].([]any)[0].(object) //nolint:errcheck // else the test panics, and says so
-			answer := object{"approval_id": asked["id"], "decisions": []any{object{"call_id": asked["calls"].([]any)[0].(object)["call_id"], "decision": decision, "reason": "because"}}}
+			asked := first(data["waits_for"])
+			answer := object{"approval_id": asked["id"], "decisions": []any{object{"call_id": first(asked["calls"])["call_id"], "decision": decision, "reason": "because"}}}
 			if decision == "allow" {
-				delete(answer["decisions"].([]any)[0].(object), "reason")
-				always := object{"approval_id": asked["id"], "decisions": []any{object{"call_id": asked["calls"].([]any)[0].(object)["call_id"], "decision": "allow_always"}}}
+				delete(first(answer["decisions"]), "reason")
+				always := object{"approval_id": asked["id"], "decisions": []any{object{"call_id": first(asked["calls"])["call_id"], "decision": "allow_always"}}}
 				if text, _, failed := call(t, session, "answer_approval", always); !failed || !strings.Contains(text, "(BAD_REQUEST)") {
 					t.Errorf("a standing rule was made: %s", text)
 				}
@@ -356,4 +356,19 @@ func TestCancelled(t *testing.T) {
 			return
 		}
 	}
+}
+
+// items is a list of an answer, and first what it begins with; what is none is empty.
+func items(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+func first(v any) object {
+	list := items(v)
+	if len(list) == 0 {
+		return nil
+	}
+	o, _ := list[0].(object)
+	return o
 }

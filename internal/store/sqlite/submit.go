@@ -85,21 +85,26 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		if err != nil {
 			return err
 		}
-		if settles(&in) { // it is known only now which calls it is about
-			b.message(&out.Message)
-		} else {
-			b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
-		}
-		b.events = append(b.events, begun...)
-		if out.Position > 0 {
-			fault.Point(fault.QueueBefore)
-		}
-		if b.err != nil {
-			return b.err
-		}
-		return b.store(t)
+		return t.begin(&b, &in, &out, stored, begun)
 	})
 	return out, err
+}
+
+// begin stores the message of a submission and what tells of its round.
+func (t *tx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent, begun []logEvent) error {
+	if settles(in) { // it is known only now which calls it is about
+		b.message(&out.Message)
+	} else {
+		b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
+	}
+	b.events = append(b.events, begun...)
+	if out.Position > 0 {
+		fault.Point(fault.QueueBefore)
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return b.store(t)
 }
 
 // Known reports whether a session has a message with this client's id: whoever sends it again repeats it (spec 2.3). No message has the

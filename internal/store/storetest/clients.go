@@ -36,6 +36,13 @@ func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) stor
 	return in
 }
 
+// clientCases are the cases of Run that are about clients of the OpenAI-compatible endpoint.
+var clientCases = map[string]func(*World){
+	"Clients":   clients,
+	"Histories": histories,
+	"PassedOn":  passedOn,
+}
+
 // clients settles the calls of a client's tools between two rounds: with its results, without, and with what is none (decision 35).
 func clients(w *World) {
 	fence, calls := w.HandedOut()

@@ -140,9 +140,6 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"AskedAnew":          askedAnew,
 		"Resolve":            resolve,
 		"Notes":              notes,
-		"Clients":            clients,
-		"Histories":          histories,
-		"PassedOn":           passedOn,
 		"Enrich":             enrich,
 		"Changed":            changed,
 		"RecentCalls":        recentCalls,
@@ -173,6 +170,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"CacheErased":        cacheErased,
 	}
 	maps.Copy(cases, slotCases)
+	maps.Copy(cases, clientCases)
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
