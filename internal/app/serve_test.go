@@ -272,12 +272,10 @@ func TestSetupLink(t *testing.T) {
 	}
 	cookie := cookies[0].Value
 	for name, forged := range map[string]string{"longer": "9" + cookie, "cut": cookie[:len(cookie)-1], "other": strings.Replace(cookie, ".", ".a", 1)} {
-		response := h.ask("GET", "/api/v1/sessions", "", func(r *http.Request) {
+		h.json("GET", "/api/v1/sessions", "", 401, nil, func(r *http.Request) {
 			r.Header.Del("Authorization")
+			t.Log("a cookie that is", name)
 			r.AddCookie(&http.Cookie{Name: "regie", Value: forged})
 		})
-		if response.StatusCode != 401 {
-			t.Errorf("a cookie that is %s: %d", name, response.StatusCode)
-		}
 	}
 }

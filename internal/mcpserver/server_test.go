@@ -279,7 +279,8 @@ func TestAllowed(t *testing.T) {
 			if data["ended"] != true || data["answer"] != "So be it." {
 				t.Errorf("%v", data)
 			}
-			id, _ := regie.ParseID(data["round_id"].(string))
+			text, _ := data["round_id"].(string)
+			id, _ := regie.ParseID(text)
 			view, err := b.conn.Get(t.Context(), id)
 			if err != nil || string(view.Exchanges[0].Calls[0].State) != want {
 				t.Errorf("%v %+v", err, view.Exchanges[0].Calls)
@@ -315,7 +316,8 @@ func TestElicitation(t *testing.T) {
 				}
 				return
 			}
-			id, _ := regie.ParseID(data["round_id"].(string))
+			text, _ := data["round_id"].(string)
+			id, _ := regie.ParseID(text)
 			view, err := b.conn.Get(t.Context(), id)
 			if err != nil || data["answer"] != "So be it." || string(view.Exchanges[0].Calls[0].State) != want {
 				t.Fatalf("%v %v %+v", err, data, view.Exchanges[0].Calls)
@@ -346,7 +348,7 @@ func TestCancelled(t *testing.T) {
 	}()
 	<-told
 	cancel()
-	<-done
+	_ = <-done // what ends it is whatever noticed first
 	for { // until it has come to where it waits by itself
 		inbox, err := b.conn.Inbox(t.Context(), store.InboxFilter{})
 		if err != nil {
