@@ -156,7 +156,7 @@ func TestClientKeepsToTheDocument(t *testing.T) {
 			args = append(args, filled(m.Type.In(i), 0))
 		}
 		out := reflect.ValueOf(c).MethodByName(m.Name).Call(args)
-		err, _ := out[len(out)-1].Interface().(error)
+		err, _ := reflect.TypeAssert[error](out[len(out)-1])
 		follows := m.Name == "Events" || m.Name == "Watch" // what is followed has ended
 		if len(d.asked) == before || follows != (regie.CodeOf(err) == regie.CodeEngineGone) || !follows && err != nil {
 			t.Errorf("%s: %d operations asked for, %v", m.Name, len(d.asked)-before, err)
