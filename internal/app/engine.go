@@ -63,6 +63,7 @@ type Options struct {
 type Engine struct {
 	*local
 	lock   *os.File
+	hub    *dispatch.Hub
 	server *http.Server
 	served chan struct{}
 	public *Served // nil where only this machine's user's commands ask
@@ -115,6 +116,7 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 
 func (e *Engine) open(ctx context.Context, o Options) error {
 	hub := dispatch.NewHub()
+	e.hub = hub
 	others := postgres.Others{Holder: e.holder, Log: o.Log}
 	if !o.ReadOnly && !o.StoreOnly && !o.Alone { // one that runs nothing has nobody to tell of others
 		others.Heard, others.Missed = hub.Foreign, hub.Missed

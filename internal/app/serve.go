@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,6 +53,7 @@ type Served struct {
 	left   chan error // what came of the requests that were under way
 	// busy are the requests that are under way: the WebSockets too, which net/http has given away.
 	busy sync.WaitGroup
+	open atomic.Int64 // streams
 }
 
 // refuse takes no new connections. Requests that are under way go on.
@@ -158,18 +160,14 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 		cancel(nil)
 		return nil, err
 	}
+	counts := e.metrics(out)
 	handler := httpapi.Handler(httpapi.Config{
-		Control: e.local, Translate: translate, Version: c.Version, Ready: e.checks, Base: base, Going: &out.busy,
+		Control: e.local, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
 		Mounts: map[string]http.Handler{"/mcp": mcp, "/v1/": e.compatible(c)},
 	})
 	guarded := guard.Wrap(handler, translate)
-	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out.busy.Add(1)
-		defer out.busy.Done()
-		guarded.ServeHTTP(w, r)
-	})
 	server := &http.Server{
-		Handler: counted, TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 	scheme, serve := "http://", server.Serve

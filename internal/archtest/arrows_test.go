@@ -70,6 +70,7 @@ var arrows = []arrow{
 	{"internal/store/storetest", []string{".", "internal/slot", "internal/store"}, "one suite for every database"},
 	{"internal/store/postgres", []string{".", "internal/fault", "internal/slot", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
 	{"internal/store/...", []string{".", "internal/fault", "internal/slot", "internal/store"}, "one database"},
+	{"internal/metrics", []string{".", "internal/store"}, "counts what the log says"},
 	{"internal/price", []string{"."}, "pure; what models cost"},
 	{"internal/config", []string{".", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},
 	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/snapshot", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},

@@ -52,6 +52,8 @@ type Hub struct {
 	// partials are the replies that stream in now, by session: who joins in the middle first gets what was said so far (spec 5.4).
 	partials map[regie.ID]*partial
 	watchers map[*watcher]struct{}
+	// observe is told what this process commits; nil where nobody counts. It may not block.
+	observe func(events []regie.Event)
 }
 
 type reader struct {
@@ -69,6 +71,13 @@ func NewHub() *Hub {
 	return &Hub{
 		readers: map[regie.ID]map[*reader]struct{}{}, partials: map[regie.ID]*partial{}, watchers: map[*watcher]struct{}{},
 	}
+}
+
+// Observe has told of what this process commits from now on, in whatever session; nil ends it. observe may not block.
+func (h *Hub) Observe(observe func(events []regie.Event)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.observe = observe
 }
 
 // join returns a reader of a session, which begins with what its model has said so far.
@@ -94,10 +103,18 @@ func (h *Hub) leave(session regie.ID, r *reader) {
 
 // Commit tells that a session's log has grown, and by what, where that is known. It never blocks.
 func (h *Hub) Commit(session regie.ID, added *store.Appended) {
+	events, observe := h.commit(session, added)
+	if observe != nil {
+		observe(events)
+	}
+}
+
+// commit tells readers and watchers, and returns who else is to be told what.
+func (h *Hub) commit(session regie.ID, added *store.Appended) ([]regie.Event, func([]regie.Event)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.readers[session]) == 0 && h.partials[session] == nil && len(h.watchers) == 0 {
-		return
+	if len(h.readers[session]) == 0 && h.partials[session] == nil && len(h.watchers) == 0 && h.observe == nil {
+		return nil, nil
 	}
 	events := added.Events(session)
 	h.settle(session, events)
@@ -105,6 +122,7 @@ func (h *Hub) Commit(session regie.ID, added *store.Appended) {
 	for r := range h.readers[session] {
 		r.learn(events)
 	}
+	return events, h.observe
 }
 
 // Delta tells a piece of a reply to whoever listens. It never blocks.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -33,8 +32,9 @@ type Config struct {
 	Version string
 	// Ready says what is right and wrong with the server; nil: all is right.
 	Ready func(context.Context) []Check
-	// Metrics answers /metrics; nil: there are none.
+	// Metrics answers /metrics; nil: there are none. Open is told when a stream opens, by 1, and when it ends, by -1; it may be nil.
 	Metrics http.Handler
+	Open    func(n int)
 	// Base is as long as the server is there, and Going counts the streams that net/http does not know; nil: it knows them all.
 	Base  context.Context //nolint:containedctx // the server's own
 	Going *sync.WaitGroup
@@ -67,7 +67,6 @@ type server struct {
 	Config
 	control   dispatch.Control
 	translate Translate
-	streams   atomic.Int64 // open ones
 }
 
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).

@@ -186,12 +186,19 @@ func (o *stream) leave() bool {
 	return true
 }
 
+// opened counts a stream.
+func (s *server) opened(n int) {
+	if s.Open != nil {
+		s.Open(n)
+	}
+}
+
 // told has tell write to a stream.
 func (s *server) told(base context.Context, language string, out *stream, tell func(context.Context) error) {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
-	s.streams.Add(1)
-	defer s.streams.Add(-1)
+	s.opened(1)
+	defer s.opened(-1)
 	out.keepAlive(cancel)
 	defer out.close()
 	if err := out.begin(); err != nil {

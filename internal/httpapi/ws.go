@@ -64,8 +64,8 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the library has answered
 	}
-	s.streams.Add(1)
-	defer s.streams.Add(-1)
+	s.opened(1)
+	defer s.opened(-1)
 	conn.SetReadLimit(maxWord)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // with its end the library would cut the connection, without a word
 	k := &socket{server: s, conn: conn, r: r, follows: map[string]*subscription{}}

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/regie-run/regie/internal/metrics"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// metrics counts what the engine does from now on.
+func (e *Engine) metrics(served *Served) *metrics.Metrics {
+	counts := metrics.New(metrics.Source{
+		Inbox: func(ctx context.Context) (store.Inbox, error) {
+			return e.store.Inbox(ctx, store.InboxFilter{Brief: true})
+		},
+		Streams: func() float64 { return float64(served.open.Load()) },
+		Spent: func(ctx context.Context) (int64, error) {
+			spent, err := e.store.SpentToday(ctx, "")
+			return spent.All.Cost, err
+		},
+	})
+	e.hub.Observe(counts.Happened)
+	return counts
+}
+
+// counted has requests counted, and waited for at the end.
+func (s *Served) counted(next http.Handler, counts *metrics.Metrics) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.busy.Add(1)
+		defer s.busy.Done()
+		seen, begun := &statusWriter{ResponseWriter: w, status: http.StatusOK}, time.Now()
+		next.ServeHTTP(seen, r)
+		counts.Answered(r.Method, seen.status, time.Since(begun))
+	})
+}
+
+// statusWriter notes the status of an answer. What else a response can do, it does by Unwrap.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	begun  bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	if !w.begun && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // the others are no answer yet
+		w.begun, w.status = true, status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Flush implements http.Flusher, for who looks for nothing else.
+func (w *statusWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,39 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestMetrics runs something on a server and reads what was counted; who has no token reads nothing.
+func TestMetrics(t *testing.T) {
+	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), says("Done."))).serve("127.0.0.1:0")
+	session := h.session()
+	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
+	h.json("GET", "/metrics", "", 401, nil, func(r *http.Request) { r.Header.Del("Authorization") })
+	response := h.ask("GET", "/metrics", "")
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 {
+		t.Fatalf("%d %v", response.StatusCode, err)
+	}
+	for _, want := range []string{
+		`regie_rounds_started_total{reason="USER_MESSAGE"} 1`, `regie_rounds_ended_total{reason="ANSWERED"} 1`, "regie_exchanges_total 2",
+		`regie_tool_calls_total{state="SUCCEEDED",tool="files.list_files"} 1`, `regie_tool_calls_caught_total{code="OUT_OF_SCOPE"} 1`,
+		`regie_tokens_total{kind="input",model="scripted"} `, `regie_waiting{kind="approval"} 0`, "regie_streams 0", "regie_spent_today_usd 0",
+		`regie_http_requests_total{method="POST",status="201"} 1`, `regie_http_requests_total{method="GET",status="401"} 1`,
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if t.Failed() {
+		for line := range strings.Lines(string(data)) {
+			if strings.HasPrefix(line, "regie_") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+}
