@@ -162,7 +162,8 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 	}
 	counts := e.metrics(out)
 	handler := httpapi.Handler(httpapi.Config{
-		Control: e.local, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
+		Control: e.local, Translate: translate, Version: c.Version, Metrics: counts.Handler(),
+		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
 		Mounts: map[string]http.Handler{"/mcp": mcp, "/v1/": e.compatible(c)},
 	})
 	guarded := guard.Wrap(handler, translate)
