@@ -250,12 +250,44 @@ func TestRepeatedWrites(t *testing.T) {
 	h.json("POST", "/api/v1/sessions/"+session+"/fork", `{}`, 400, nil, carrying("Idempotency-Key", strings.Repeat("x", 300)))
 }
 
+func anyOf(set map[string]bool) string {
+	for key := range set {
+		return key
+	}
+	return ""
+}
+
 // TestPages reads lists part by part: nothing is missing and nothing stands there twice.
 func TestPages(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	want := map[string]bool{}
 	for range 7 {
 		want[h.session()] = true
+	}
+	for id := range want {
+		h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"go"}`, 202, nil)
+	}
+	for path, n := range map[string]int{"/api/v1/rounds": 7, "/api/v1/sessions/" + anyOf(want) + "/rounds": 1} {
+		seen, next := map[string]bool{}, ""
+		for again := true; again; again = next != "" {
+			var out struct {
+				Items []store.RoundSummary `json:"items"`
+				Next  string               `json:"next_cursor"`
+			}
+			h.json("GET", path+"?limit=2&cursor="+next, "", 200, &out)
+			for i := range out.Items {
+				seen[out.Items[i].Round.ID.String()] = true
+			}
+			next = out.Next
+		}
+		if len(seen) != n {
+			t.Errorf("%s has %d rounds, want %d", path, len(seen), n)
+		}
+	}
+	b := h.bed
+	for id := range want { // a list that changes no more
+		session, _ := regie.ParseID(id)
+		b.until(h.engine, session, func(e *regie.Event) bool { return strings.Contains(string(e.Body), `"state":"ENDED"`) })
 	}
 	next := ""
 	for page := 0; ; page++ {

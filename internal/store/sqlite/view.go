@@ -133,7 +133,7 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 
 // listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2 how many, ?3 their session, ?4 and ?5 the mark.
 const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.id = ?3 OR ?3 IS NULL)
-	AND (?4 = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
+	AND (CAST(?4 AS BIGINT) = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
 
 // Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
 func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
