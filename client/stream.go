@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -36,13 +37,22 @@ func (c *Client) Watch(ctx context.Context, sink func(regie.Event) error) error 
 	})
 }
 
+// silent is after how long without even a heartbeat, which comes every 15 s, a stream is taken for broken.
+const silent = time.Minute
+
+var errFrozen = regie.Errorf(regie.CodeEngineGone, "the engine has said nothing for a minute")
+
 // follow reads a stream of server-sent events until it ends, which is where its engine has gone.
 func (c *Client) follow(ctx context.Context, path string, sink func(event, id, data string) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	response, err := c.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+	silence := time.AfterFunc(silent, func() { cancel(errFrozen) })
+	defer silence.Stop()
 	reader := bufio.NewReader(response.Body)
 	var event, id string
 	for {
@@ -50,6 +60,7 @@ func (c *Client) follow(ctx context.Context, path string, sink func(event, id, d
 		if err != nil {
 			return c.gone(ctx, err)
 		}
+		silence.Reset(silent)
 		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")
 		switch field {
 		case "":

@@ -210,6 +210,9 @@ func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.User, 
 	if workspace, ok := l.workspaces[in.Root]; ok {
 		return l.owner, workspace, nil
 	}
+	if err := l.placeable(in.Root); err != nil {
+		return l.owner, regie.Workspace{}, err
+	}
 	workspace, err := l.store.EnsureWorkspace(ctx, l.owner.ID, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
 	if err == nil {
 		l.workspaces[in.Root] = workspace

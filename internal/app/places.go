@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -114,6 +115,9 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 	default:
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
 	}
+	if in.WorkspaceID.IsZero() {
+		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
+	}
 	in.Agent = cmp.Or(in.Agent, mainAgent)
 	if in.Agent != mainAgent && !slices.Contains(slices.Collect(maps.Keys(l.config.File.Agents)), in.Agent) {
 		return regie.Session{}, regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Agent)
@@ -195,4 +199,19 @@ func (l *local) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.Q
 	}
 	content, err := l.engine.Query(ctx, engine.Query{Workspace: place, Tool: in.Tool, Arguments: in.Arguments})
 	return dispatch.QueryResult{Content: content}, err
+}
+
+// ownPlace is the workspace of sessions that live in none of a person's, in the data directory.
+func ownPlace(dir string) string { return filepath.Join(dir, "workspace") }
+
+// placeable returns CodePathProtected for what lies in the data directory: what an agent could read there decides what it may do.
+func (l *local) placeable(root string) error {
+	dir := l.config.DataDir
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
+	if within, err := filepath.Rel(dir, root); err == nil && filepath.IsLocal(within) && root != ownPlace(dir) && root != ownPlace(l.config.DataDir) {
+		return regie.Errorf(regie.CodePathProtected, "%s lies in Regie's own data directory: go into a project's directory", root)
+	}
+	return nil
 }

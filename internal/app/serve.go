@@ -192,7 +192,7 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 func (e *Engine) compatible(c ServeConfig) http.Handler {
 	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
 	if where.Root == "" {
-		where.Root, where.FoundBy = filepath.Join(e.config.DataDir, "workspace"), workspace.FoundByDirectory
+		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	return compat.Handler(compat.Config{
 		Control: e.local, Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(),

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -29,6 +32,9 @@ type Guard struct {
 	// TLS says that clients come by HTTPS: cookies are for that alone.
 	TLS bool
 
+	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to send its request's body; zero means a minute and 30 s.
+	AnswerTime, BodyTime time.Duration
+
 	mu   sync.Mutex
 	code string // of the setup link; empty once it was used
 	ends time.Time
@@ -38,8 +44,6 @@ const (
 	cookieName = "regie"
 	// cookieTime is how long a browser stays known.
 	cookieTime = 30 * 24 * time.Hour
-	// answerTime bounds how long an answer takes to be read; streams have their own.
-	answerTime = time.Minute
 	// setupTime is how long the setup link is good.
 	setupTime = 15 * time.Minute
 )
@@ -62,8 +66,14 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // what has no deadlines does without
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
+		bound := &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
+		w = bound
+		if r.ContentLength != 0 {
+			_ = control.SetReadDeadline(time.Now().Add(g.bodyTime())) // what has no deadlines does without
+			r.Body = &boundedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), control: control}
+		}
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
@@ -168,3 +178,45 @@ func (g *Guard) knows(cookie string, now time.Time) bool {
 
 // ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.
 var ErrStopping = regie.Errorf(regie.CodeEngineGone, "the server stops")
+
+func (g *Guard) answerTime() time.Duration { return cmp.Or(g.AnswerTime, time.Minute) }
+
+func (g *Guard) bodyTime() time.Duration { return cmp.Or(g.BodyTime, 30*time.Second) }
+
+// boundedWriter gives each piece of an answer its own time: an answer may be long in coming, and is read at once.
+type boundedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	bound   time.Duration
+}
+
+// Write implements http.ResponseWriter.
+func (w *boundedWriter) Write(data []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.bound)) // what has no deadlines does without
+	return w.ResponseWriter.Write(data)
+}
+
+// Flush implements http.Flusher, for who looks for nothing else.
+func (w *boundedWriter) Flush() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.bound)) // what has no deadlines does without
+	_ = w.control.Flush()                                   // the next write says what is wrong
+}
+
+// Unwrap is for http.ResponseController.
+func (w *boundedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// boundedBody is a body that has to come in time. Once all of it is there the connection is read without a bound, so that a client who leaves is
+// noticed; of one that never comes the connection ends with its answer.
+type boundedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{}) // what has no deadlines does without
+	}
+	return n, err
+}

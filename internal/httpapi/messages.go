@@ -85,7 +85,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	}
 	streamed := wantsStream(r) || in.Query.Format != ""
 	if in.Key != "" {
-		in.Key = "send_message " + in.Key
+		in.Key = "send_message " + in.ID.String() + " " + in.Key
 	}
 	m := &in.Body
 	asked := dispatch.RunRequest{

@@ -46,7 +46,7 @@ func op[Q, B, A any](s *server, method, path, id, summary string, status int, do
 		in, err := read[Q, B](w, r, out.in != reflect.TypeFor[none]())
 		if err == nil {
 			if in.Key != "" {
-				in.Key = id + " " + in.Key // the key of another operation is another key
+				in.Key = id + " " + r.PathValue("id") + " " + in.Key // the key of another operation, or of another thing, is another key
 			}
 			answer, err = do(r.Context(), in)
 		}

@@ -11,9 +11,10 @@ import (
 // plainStream tells only what a round's replies say, for clients of ten lines (spec 10.2): lines of data: {"content"}. What came in no deltas,
 // because the client or the model's server was slow or the reply was in a cache, is told when its message is stored.
 type plainStream struct {
-	told strings.Builder // of the reply that is being told
-	said bool            // there was a reply before
-	over bool            // the round waits for a person
+	tells func(round regie.ID) bool // which rounds it is about
+	told  strings.Builder           // of the reply that is being told
+	said  bool                      // there was a reply before
+	over  bool                      // the round waits for a person
 }
 
 // plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer.
@@ -26,18 +27,22 @@ type plainLine struct {
 
 func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	if item.Delta != nil {
+		if !p.tells(item.Delta.RoundID) {
+			return nil, nil
+		}
 		return p.line(plainLine{Content: p.next(item.Delta.Content)})
 	}
 	var body struct {
-		AI       *regie.AIReply  `json:"ai_message_json"`
-		Approval regie.ID        `json:"approval_id"`
-		Question regie.ID        `json:"question_id"`
-		State    regie.WaitState `json:"state"`
+		AI       *regie.AIReply `json:"ai_message_json"`
+		Approval regie.ID       `json:"approval_id"`
+		Question regie.ID       `json:"question_id"`
+		State    string         `json:"state"`
+		Round    regie.ID       `json:"round_id"`
 	}
 	_ = json.Unmarshal(item.Event.Body, &body) // of an erased body it says nothing
 	switch item.Event.Type {
 	case regie.EventMessage:
-		if body.AI == nil {
+		if body.AI == nil || !p.tells(body.Round) {
 			return nil, nil
 		}
 		said := body.AI.Text()
@@ -51,11 +56,16 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		p.told.Reset()
 		return p.line(plainLine{Content: rest})
 	case regie.EventApproval, regie.EventQuestion:
-		if body.State != regie.WaitOpen {
+		if body.State != string(regie.WaitOpen) || !p.tells(body.Round) {
 			return nil, nil
 		}
 		p.over = true
 		return p.line(plainLine{Waiting: true, Approval: body.Approval, Question: body.Question})
+	case regie.EventSessionState:
+		if body.State == string(regie.SessionPaused) {
+			p.over = true
+			return p.line(plainLine{Waiting: true})
+		}
 	}
 	return nil, nil
 }

@@ -53,11 +53,22 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string
 	}), err
 }
 
+// reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that its log has not come to: whoever stands there
+// knows another log, as of before a restore, and would never hear anything.
+func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
+	found, err := s.control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0 || found[0].ID != session:
+		return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+	case after > found[0].Head:
+		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew", found[0].Head, after)
+	}
+	return nil
+}
+
 // known returns CodeNotFound for a session that is not there.
 func (s *server) known(ctx context.Context, session regie.ID) error {
-	found, err := s.control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
-	if err == nil && (len(found) == 0 || found[0].ID != session) {
-		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
-	}
-	return err
+	return s.reaches(ctx, session, 0)
 }

@@ -39,17 +39,25 @@ func (s *server) undoOperations() []operation {
 		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.control.PlanUndo),
 		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-				keyed(in.Key, &in.Body.UndoID)
+				undone(in.Key, &in.Body.UndoID)
 				return s.control.Undo(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session", "Take back what the newest run of a session did to files", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-				keyed(in.Key, &in.Body.UndoID)
+				undone(in.Key, &in.Body.UndoID)
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
 					return regie.Undo{}, err
 				}
 				return s.control.Undo(ctx, in.Body)
 			}),
+	}
+}
+
+// undone gives an undo its id.
+func undone(key string, id *regie.ID) {
+	keyed(key, id)
+	if id.IsZero() {
+		*id = regie.NewID()
 	}
 }
 

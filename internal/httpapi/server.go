@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -17,9 +16,6 @@ import (
 
 // maxBody bounds a request's body (spec 11.3).
 const maxBody = 16 << 20
-
-// bodyTime bounds how long a client takes to send one.
-const bodyTime = 30 * time.Second
 
 // Translate renders an error's sentence in a language ("fr", "en").
 type Translate func(language string, err error) string
@@ -71,10 +67,7 @@ type server struct {
 
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // what has no deadlines does without
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -82,7 +75,15 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	case err != nil:
 		return regie.Errorf(regie.CodeBadRequest, "the request could not be read: %v", err)
 	}
-	if err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true)); err != nil {
+	err = jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
+	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok && semantic.JSONPointer != "" { // without the names of our types
+		why := "another type is expected"
+		if semantic.Err != nil {
+			why = semantic.Err.Error()
+		}
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %s", string(semantic.JSONPointer), why)
+	}
+	if err != nil {
 		return regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err)
 	}
 	return nil

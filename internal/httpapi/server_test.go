@@ -27,7 +27,7 @@ type unreached interface {
 }
 
 func (r *refusing) Undo(_ context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
-	if in.UndoID.IsZero() {
+	if in.Target.IsZero() {
 		return regie.Undo{}, regie.Errorf(regie.CodeUndoConflict, "nothing was undone")
 	}
 	r.submitted++

@@ -27,6 +27,9 @@ func (s *server) sessionOperations() []operation {
 	return []operation{
 		op(s, http.MethodPost, "/sessions", "create_session", "Make a session", http.StatusCreated,
 			func(ctx context.Context, in *request[none, dispatch.SessionRequest]) (regie.Session, error) {
+				if in.Key != "" {
+					in.Key += " " + in.Body.WorkspaceID.String()
+				}
 				keyed(in.Key, &in.Body.SessionID)
 				return s.control.NewSession(ctx, in.Body)
 			}),

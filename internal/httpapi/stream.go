@@ -32,6 +32,7 @@ type stream struct {
 	// conn is the connection of a stream that has left net/http, and header what it begins with; w and out are nil then.
 	conn   net.Conn
 	header http.Header
+	cut    bool
 
 	plain *plainStream // nil: all of it
 	// ends reports whether an event is the last one; nil: none is.
@@ -64,8 +65,10 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newStream(w)
 	if in.Query.Format != "" {
-		out.plain = &plainStream{}
-		out.ends = func(e *regie.Event) bool { return roundOf(e).State == regie.RoundEnded }
+		out.plain = &plainStream{tells: func(regie.ID) bool { return true }}
+	}
+	out.ends = func(e *regie.Event) bool {
+		return removes(e) || out.plain != nil && roundOf(e).State == regie.RoundEnded
 	}
 	s.stream(r, out, in.ID, after)
 }
@@ -97,16 +100,31 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 				round, admitted = m.RoundID, true
 			}
 		}
+		if e.Type == regie.EventMessageWithdrawn || removes(e) { // nobody will answer it
+			var gone struct {
+				ID regie.ID `json:"message_id"`
+			}
+			_ = json.Unmarshal(e.Body, &gone) // of an erased body it says nothing
+			return gone.ID == sent.MessageID || removes(e)
+		}
 		ended := roundOf(e)
 		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round
 	}
 	if format != "" {
-		out.plain = &plainStream{}
+		out.plain = &plainStream{tells: func(of regie.ID) bool { return admitted && of == round }}
 	}
 	after := max(0, sent.Seq-1)
 	w.Header().Set("X-Regie-Session", sent.SessionID.String())
 	w.Header().Set("X-Regie-Round", sent.RoundID.String())
 	s.stream(r, out, sent.SessionID, after)
+}
+
+// removes reports whether an event is the last one of its log: the session was removed.
+func removes(e *regie.Event) bool {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	return e.Type == regie.EventErased && json.Unmarshal(e.Body, &body) == nil && body.Reason == "DELETED"
 }
 
 // roundEvent is what the end of a stream is known by.
@@ -129,7 +147,7 @@ func newStream(w http.ResponseWriter) *stream {
 
 // stream gives a session's events to out until its client leaves, its end comes or the engine ends.
 func (s *server) stream(r *http.Request, out *stream, session regie.ID, after int64) {
-	if err := s.known(r.Context(), session); err != nil {
+	if err := s.reaches(r.Context(), session, after); err != nil {
 		s.fail(out.w, r, err)
 		return
 	}
@@ -167,21 +185,20 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	}
 	s.Going.Go(func() {
 		defer out.conn.Close()
-		s.told(s.Base, language, out, tell)
+		if !out.cut {
+			s.told(s.Base, language, out, tell)
+		}
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is none of its own.
+// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is none of its own. Who has said more than its request
+// is cut off: a stream is the last answer on its connection.
 func (o *stream) leave() bool {
 	conn, buffered, err := o.out.Hijack()
-	if err != nil || buffered.Reader.Buffered() > 0 { // what has said more is no client of ours; it is cut off
-		if err == nil {
-			_ = conn.Close()
-			o.conn = conn
-		}
-		return err == nil
+	if err != nil {
+		return false
 	}
-	o.conn, o.header = conn, o.w.Header()
+	o.conn, o.header, o.cut = conn, o.w.Header(), buffered.Reader.Buffered() > 0
 	o.w, o.out = nil, nil
 	return true
 }
@@ -289,6 +306,7 @@ func (o *stream) item(item dispatch.Item) error {
 	defer o.mu.Unlock()
 	var frames []byte
 	var err error
+	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
 	switch {
 	case o.plain != nil:
 		frames, err = o.plain.frames(item)
@@ -298,7 +316,7 @@ func (o *stream) item(item dispatch.Item) error {
 			return err
 		})
 	}
-	over := item.Event != nil && o.ends != nil && o.ends(item.Event) || o.plain != nil && o.plain.over
+	over = over || o.plain != nil && o.plain.over
 	if over && o.plain != nil {
 		frames = append(frames, "data: [DONE]\n\n"...)
 	}

@@ -146,7 +146,7 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 	if said.Session != everySession {
 		var err error
 		if session, err = regie.ParseID(said.Session); err == nil {
-			err = k.server.known(ctx, session)
+			err = k.server.reaches(ctx, session, said.After)
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,147 @@
+package app_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// TestPipelinedStream says more on a stream's connection than its request: that connection is cut, and the server goes on.
+func TestPipelinedStream(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	address := strings.TrimPrefix(h.served.URL, "http://")
+	for _, path := range []string{"/api/v1/events", "/api/v1/sessions/" + h.session() + "/events"} {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, address, h.token)
+		if _, err := io.WriteString(conn, request+request); err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(conn) // it ends, with whatever was said before
+		if strings.Count(string(said), "HTTP/1.1") > 1 {
+			t.Errorf("%s was answered twice: %q", path, said)
+		}
+		_ = conn.Close()
+	}
+	h.json("GET", "/api/v1/sessions", "", 200, nil)
+}
+
+// TestGuardTimes: an answer may be long in coming, a body may not.
+func TestGuardTimes(t *testing.T) {
+	const moment = 50 * time.Millisecond
+	guard := &httpapi.Guard{Token: "token", AnswerTime: moment, BodyTime: moment}
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for range 3 {
+			timer := time.NewTimer(2 * moment)
+			select {
+			case <-timer.C:
+			case <-r.Context().Done():
+				return
+			}
+			_, _ = io.WriteString(w, "piece ")
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	server := httptest.NewServer(guard.Wrap(slow, func(_ string, err error) string { return err.Error() }))
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer token")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if data, err := io.ReadAll(response.Body); err != nil || string(data) != "piece piece piece " {
+		t.Errorf("an answer that took its time: %q, %v", data, err)
+	}
+	for _, authorization := range []string{"Bearer token", "Bearer wrong"} {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Length: 1000\r\n\r\n{", authorization)
+		if _, err := io.Copy(io.Discard, conn); err != nil { // it ends by itself
+			t.Logf("%s: %v", authorization, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestStreamsThatEnd: a stream whose message nobody will answer ends, and so does one whose session is removed; one that begins behind the log's end is
+// refused.
+func TestStreamsThatEnd(t *testing.T) {
+	b := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
+	h := b.serve("127.0.0.1:0")
+	session := h.session()
+	id, err := regie.ParseID(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+		t.Fatal(err)
+	}
+	b.parked(h.engine, id)
+	full := h.ask("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"and then"}`, carrying("Accept", "text/event-stream"))
+	defer full.Body.Close()
+	plain := h.ask("POST", "/api/v1/sessions/"+session+"/messages?format=openai", `{"content":"and more"}`)
+	defer plain.Body.Close()
+	follow := h.ask("GET", "/api/v1/sessions/"+session+"/events", "")
+	defer follow.Body.Close()
+	line := bufio.NewReader(follow.Body)
+	if _, err := line.ReadString('\n'); err != nil { // it is there
+		t.Fatal(err)
+	}
+	h.json("POST", "/api/v1/sessions/"+session+"/stop", "", 200, nil)
+	if got := kinds(frames(t, full.Body, nil)); len(got) == 0 || got[len(got)-1] != "message_withdrawn" {
+		t.Errorf("the stream of a withdrawn message: %v", got)
+	}
+	if data, err := io.ReadAll(plain.Body); err != nil || !strings.HasSuffix(string(data), "data: [DONE]\n\n") || strings.Contains(string(data), "waiting") {
+		t.Errorf("its plain form: %q, %v", data, err)
+	}
+	h.json("GET", "/api/v1/sessions/"+session+"/events?after=9999", "", 409, nil)
+	h.json("GET", "/api/v1/sessions/"+session+"/events", "", 409, nil, carrying("Last-Event-ID", "9999"))
+	h.json("DELETE", "/api/v1/sessions/"+session, "", 200, nil)
+	if got := kinds(frames(t, line, nil)); len(got) == 0 || got[len(got)-1] != "erased" {
+		t.Errorf("the stream of a removed session: %v", got)
+	}
+}
+
+// TestOwnDirectory: what decides what agents may do is no workspace of theirs, and no file of one.
+func TestOwnDirectory(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	dir := filepath.Dir(app.TokenPath(h.settings.DataDir))
+	for _, path := range []string{dir, filepath.Join(dir, "trash")} {
+		body, _ := json.Marshal(map[string]string{"path": path})
+		response := h.ask("POST", "/api/v1/workspaces", string(body))
+		if response.StatusCode < 400 {
+			t.Errorf("%s is a workspace: %d", path, response.StatusCode)
+		}
+		_ = response.Body.Close()
+	}
+	h.json("POST", "/api/v1/sessions", `{}`, 400, nil)
+}
