@@ -23,8 +23,8 @@ var (
 	people   = flag.Int("people", 12, "how many sessions run side by side on several engines")
 )
 
-// apartKinds are the scenarios that several engines cannot have: deadlines are an engine's setting.
-var apartKinds = []string{"late"}
+// apartKinds are the scenarios that several engines cannot have here: deadlines, and one slot for all, are an engine's settings.
+var apartKinds = []string{"late", "queued"}
 
 // TestNodes has two engines on one database, then three, killed, stopped and woken at moments of chance, with clients that ask any of them.
 func TestNodes(t *testing.T) {
