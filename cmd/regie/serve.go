@@ -27,6 +27,7 @@ func (c *command) serveCommand() *cobra.Command {
 	flags.StringVar(&s.CertFile, "tls-cert", "", c.text.T("speak HTTPS with this certificate"))
 	flags.StringVar(&s.KeyFile, "tls-key", "", c.text.T("the certificate's key"))
 	flags.BoolVar(&s.PlainHTTP, "plain-http", false, c.text.T("listen beyond this machine without HTTPS: something in front of it encrypts"))
+	flags.StringVar(&s.OnApproval, "on-approval", "", c.text.T("what happens where a client of OpenAI's format needs an approval: deny (the agent is told; the default) or park (the answer names it)"))
 	c.modelFlags(cmd)
 	return cmd
 }

@@ -384,53 +384,42 @@ func TestCompatRestart(t *testing.T) {
 	e.rebuilds(e.session(second))
 }
 
-// TestCompatDisconnect goes away in the middle of a stream: the round goes on, and is asked to stop only where the configuration says so.
+// TestCompatDisconnect goes away in the middle of a stream: the round goes on.
 func TestCompatDisconnect(t *testing.T) {
-	for name, stop := range map[string]bool{"goes on": false, "stops": true} {
-		t.Run(name, func(t *testing.T) {
-			free := make(chan struct{})
-			m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				chunk(w, map[string]any{"content": "Half"})
-				select {
-				case <-free:
-				case <-r.Context().Done():
-					return
-				}
-				says(" whole")(w, r)
-			})
-			d := newBed(t, m).door(func(c *compat.Config) { c.StopOnDisconnect = stop })
-			ctx, cancel := context.WithCancel(t.Context())
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/v1/chat/completions", bytes.NewReader([]byte(`{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cancel()
-			_, _ = io.Copy(io.Discard, response.Body)
-			response.Body.Close()
-			if !stop {
-				close(free)
-			}
-			id, err := regie.ParseID(response.Header.Get(compat.HeaderSession))
-			if err != nil {
-				t.Fatal(err)
-			}
-			view, err := d.conn.Session(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			round := d.await(d.conn, dispatch.Run{SessionID: id, RoundID: view.History[0].ID}).Round
-			want := regie.EndAnswered
-			if stop {
-				want = regie.EndInterrupted
-			}
-			if round.End != want {
-				t.Errorf("the round ended %s", round.End)
-			}
-		})
+	free := make(chan struct{})
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "Half"})
+		select {
+		case <-free:
+		case <-r.Context().Done():
+			return
+		}
+		says(" whole")(w, r)
+	})
+	d := newBed(t, m).door()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/v1/chat/completions", bytes.NewReader([]byte(`{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	_, _ = io.Copy(io.Discard, response.Body)
+	response.Body.Close()
+	close(free)
+	id, err := regie.ParseID(response.Header.Get(compat.HeaderSession))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := d.conn.Session(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if round := d.await(d.conn, dispatch.Run{SessionID: id, RoundID: view.History[0].ID}).Round; round.End != regie.EndAnswered {
+		t.Errorf("the round ended %s", round.End)
 	}
 }

@@ -36,6 +36,8 @@ type ServeConfig struct {
 	PlainHTTP bool
 	// Version is that of the program.
 	Version string
+	// OnApproval says what becomes of what OpenAI's clients need an approval for: deny, also where it is empty, or park (decision 35).
+	OnApproval string
 	// Root is the workspace that sessions of OpenAI's clients live in, and FoundBy how it was found; empty: a directory of Regie's own.
 	Root, FoundBy string
 }
@@ -122,6 +124,9 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
+		return nil, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
+	}
 	secure := c.CertFile != "" || c.KeyFile != ""
 	if beyond, err := isBeyond(c.Addr); err != nil {
 		return nil, err
@@ -195,7 +200,7 @@ func (e *Engine) compatible(c ServeConfig) http.Handler {
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	return compat.Handler(compat.Config{
-		Control: e.local, Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(),
+		Control: e.local, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(),
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if c.Root == "" {
 				if err := os.MkdirAll(where.Root, 0o700); err != nil {

@@ -264,31 +264,39 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 	return out.String(), nil
 }
 
-// chat serves POST /v1/chat/completions.
-func (s *server) chat(w http.ResponseWriter, r *http.Request) {
+// received reads a request and submits what it asks of an agent; false says that it was answered: passed on, or refused.
+func received[In any](s *server, w http.ResponseWriter, r *http.Request, api string, parse func([]byte) (*asking, In, error)) (*asking, In, submitted, bool) {
+	var a *asking
+	var in In
+	var sent submitted
 	data, err := body(w, r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
+	if err == nil {
+		if name := modelOf(data); s.proxies(name) {
+			s.proxy(w, r, api, name, data)
+			return a, in, sent, false
+		}
+		a, in, err = parse(data)
 	}
-	if name := modelOf(data); s.proxies(name) {
-		s.proxy(w, r, APIChat, name, data)
-		return
-	}
-	a, in, err := parseChat(data)
 	if err == nil {
 		err = a.named(r)
 	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
+	if err == nil {
+		sent, err = s.submit(r, a)
 	}
-	sent, err := s.submit(r, a)
 	if err != nil {
 		s.fail(w, r, err)
-		return
+		return a, in, sent, false
 	}
 	s.headers(w, a, sent)
+	return a, in, sent, true
+}
+
+// chat serves POST /v1/chat/completions.
+func (s *server) chat(w http.ResponseWriter, r *http.Request) {
+	a, in, sent, ok := received(s, w, r, APIChat, parseChat)
+	if !ok {
+		return
+	}
 	out := &chatAnswer{
 		server: s, w: w, r: r, asked: a, created: time.Now().Unix(), id: "chatcmpl-" + sent.RoundID.String(),
 		usage: in.StreamOptions != nil && in.StreamOptions.IncludeUsage,

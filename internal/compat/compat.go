@@ -23,7 +23,7 @@ const (
 
 // The bounds of a request.
 const (
-	maxBody     = 20 << 20 // bytes (spec 11.3)
+	maxBody     = 16 << 20 // bytes (spec 11.3), as everywhere on a server
 	maxMessages = 4096
 )
 
@@ -44,8 +44,6 @@ type Config struct {
 	Status func(code regie.Code) int
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
-	// StopOnDisconnect interrupts the round of a client that goes away; else a disconnect is not a stop (spec 10.3).
-	StopOnDisconnect bool
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
 	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.

@@ -55,16 +55,13 @@ type following struct {
 	failure  error
 }
 
-// follow waits for what becomes of a message. A client that goes away ends this and not the round, unless the configuration says so.
+// follow waits for what becomes of a message. A client that goes away ends this and not the round: a disconnect is not a stop (spec 10.3).
 func (s *server) follow(ctx context.Context, run dispatch.Run, to listener) (outcome, error) {
 	f := &following{run: run, to: to}
 	err := s.Control.Events(ctx, run.SessionID, max(0, run.Seq-1), f.hear)
 	switch {
 	case errors.Is(err, errOver):
 	case ctx.Err() != nil:
-		if s.StopOnDisconnect && !f.target.IsZero() {
-			_ = s.Control.Interrupt(context.WithoutCancel(ctx), f.target) // it may have ended
-		}
 		return outcome{}, ctx.Err()
 	default:
 		return outcome{}, err

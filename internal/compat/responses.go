@@ -13,29 +13,10 @@ import (
 
 // responses serves POST /v1/responses.
 func (s *server) responses(w http.ResponseWriter, r *http.Request) {
-	data, err := body(w, r)
-	if err != nil {
-		s.fail(w, r, err)
+	a, in, sent, ok := received(s, w, r, APIResponses, parseResponses)
+	if !ok {
 		return
 	}
-	if name := modelOf(data); s.proxies(name) {
-		s.proxy(w, r, APIResponses, name, data)
-		return
-	}
-	a, in, err := parseResponses(data)
-	if err == nil {
-		err = a.named(r)
-	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	sent, err := s.submit(r, a)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.headers(w, a, sent)
 	out := &responseAnswer{
 		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID,
 		instructions: in.Instructions, rounds: sent.summary.Rounds,

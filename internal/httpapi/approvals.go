@@ -35,11 +35,11 @@ func (s *server) approvalOperations() []operation {
 		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions", http.StatusOK,
 			func(ctx context.Context, in *request[inboxQuery, none]) (store.Inbox, error) {
 				q := &in.Query
-				return s.control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief})
+				return s.Control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief})
 			}),
 		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody", http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
-				inbox, err := s.control.Inbox(ctx, in.Query.filter())
+				inbox, err := s.Control.Inbox(ctx, in.Query.filter())
 				return Page[regie.Approval]{Items: some(inbox.Approvals)}, err
 			}),
 		about(s, http.MethodGet, "/approvals/{id}", "show_approval", "An approval with what its calls would do", s.approval),
@@ -49,11 +49,11 @@ func (s *server) approvalOperations() []operation {
 				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
 					return store.Resolved{}, err
 				}
-				return s.control.Decide(ctx, in.Body)
+				return s.Control.Decide(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody", http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
-				inbox, err := s.control.Inbox(ctx, in.Query.filter())
+				inbox, err := s.Control.Inbox(ctx, in.Query.filter())
 				return Page[regie.Question]{Items: some(inbox.Questions)}, err
 			}),
 		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK,
@@ -62,14 +62,14 @@ func (s *server) approvalOperations() []operation {
 				if err := addressed(in.ID, &in.Body.QuestionID); err != nil {
 					return store.Resolved{}, err
 				}
-				return s.control.Answer(ctx, in.Body)
+				return s.Control.Answer(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/responses", "respond", "Answer the question that a session waits with", http.StatusOK, s.respond),
 		op(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call", "Say what became of a call whose outcome nobody knew", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.ResolveRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.CallID)
 				if err == nil {
-					err = s.control.Resolve(ctx, in.Body)
+					err = s.Control.Resolve(ctx, in.Body)
 				}
 				return none{}, err
 			}),
@@ -85,7 +85,7 @@ func some[T any](items []T) []T {
 }
 
 func (s *server) approval(ctx context.Context, id regie.ID) (regie.Approval, error) {
-	inbox, err := s.control.Inbox(ctx, store.InboxFilter{ID: id})
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
 	if err == nil && len(inbox.Approvals) == 0 {
 		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
 	}
@@ -112,7 +112,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 		return store.Resolved{}, err
 	}
 	// A question that is named is looked for in whatever state: what was answered may be said again.
-	inbox, err := s.control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
 	switch {
 	case err != nil:
 		return store.Resolved{}, err
@@ -121,7 +121,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	case len(inbox.Questions) == 0 || inbox.Questions[0].SessionID != in.ID:
 		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no question %s in this session", in.Body.QuestionID)
 	}
-	return s.control.Answer(ctx, dispatch.AnswerRequest{
+	return s.Control.Answer(ctx, dispatch.AnswerRequest{
 		QuestionID: inbox.Questions[0].ID, Request: cmp.Or(in.Body.Request, in.Key),
 		Reply: regie.QuestionReply{Choices: in.Body.Choices, Text: in.Body.Text, Yes: in.Body.Yes},
 	})

@@ -59,14 +59,14 @@ func (s *server) messageOperations() []operation {
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
 			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
 				limit := cmp.Or(in.Query.Limit, defaultPage)
-				messages, err := s.control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: in.Query.After, Limit: limit})
+				messages, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: in.Query.After, Limit: limit})
 				return Page[store.MessageView]{Items: messages}, err
 			}),
 		follow,
 		op(s, http.MethodPost, "/runs", "start_run", "Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
 				in.Body.ClientID = cmp.Or(in.Body.ClientID, in.Key)
-				return s.control.Submit(ctx, in.Body)
+				return s.Control.Submit(ctx, in.Body)
 			}),
 	}
 }
@@ -97,7 +97,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	run, err := s.control.Submit(r.Context(), asked)
+	run, err := s.Control.Submit(r.Context(), asked)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -436,4 +436,4 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 `))
 
 // rows are the operations of a server that serves nothing.
-func rows() []operation { return (&server{control: struct{ dispatch.Control }{}}).operations() }
+func rows() []operation { return (&server{Config{Control: struct{ dispatch.Control }{}}}).operations() }

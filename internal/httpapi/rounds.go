@@ -33,11 +33,11 @@ func (s *server) roundOperations() []operation {
 				}
 				return s.rounds(ctx, store.RoundFilter{SessionID: in.ID, Limit: in.Query.Limit}, in.Query.Cursor)
 			}),
-		about(s, http.MethodGet, "/rounds/{id}", "show_round", "A round with its exchanges, calls, tokens, cost and durations", s.control.Get),
-		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round", "Run a stored round once more from the store alone, and compare", s.control.Replay),
-		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange", s.control.Interrupt),
-		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.control.Pause),
-		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds", s.control.Resume),
+		about(s, http.MethodGet, "/rounds/{id}", "show_round", "A round with its exchanges, calls, tokens, cost and durations", s.Control.Get),
+		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round", "Run a stored round once more from the store alone, and compare", s.Control.Replay),
+		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange", s.Control.Interrupt),
+		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Control.Pause),
+		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds", s.Control.Resume),
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string
 	if filter.Before, err = store.ParseCursor(at); err != nil {
 		return out, err
 	}
-	rounds, err := s.control.List(ctx, filter)
+	rounds, err := s.Control.List(ctx, filter)
 	return paged(rounds, limit, func(line *store.RoundSummary) store.Mark {
 		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
 	}), err
@@ -56,7 +56,7 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string
 // reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that its log has not come to: whoever stands there
 // knows another log, as of before a restore, and would never hear anything.
 func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
-	found, err := s.control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
 		return err

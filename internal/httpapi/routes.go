@@ -36,11 +36,11 @@ func posted[B, A any](s *server, path, id, summary string, do func(context.Conte
 
 func (s *server) undoOperations() []operation {
 	return []operation{
-		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.control.PlanUndo),
+		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Control.PlanUndo),
 		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
 				undone(in.Key, &in.Body.UndoID)
-				return s.control.Undo(ctx, in.Body)
+				return s.Control.Undo(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session", "Take back what the newest run of a session did to files", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
@@ -48,7 +48,7 @@ func (s *server) undoOperations() []operation {
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
 					return regie.Undo{}, err
 				}
-				return s.control.Undo(ctx, in.Body)
+				return s.Control.Undo(ctx, in.Body)
 			}),
 	}
 }
@@ -93,32 +93,32 @@ func (s *server) keepingOperations() []operation {
 	return []operation{
 		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules", http.StatusOK,
 			func(ctx context.Context, in *request[rulesQuery, none]) (store.RuleList, error) {
-				return s.control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
+				return s.Control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
 			}),
 		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
-				return none{}, s.control.Revoke(ctx, in.Body)
+				return none{}, s.Control.Revoke(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte", http.StatusOK,
 			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
 				q := &in.Query
-				return s.control.Prompt(ctx, dispatch.PromptRequest{
+				return s.Control.Prompt(ctx, dispatch.PromptRequest{
 					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt, CallID: q.Call, CallPart: q.CallPart,
 				})
 			}),
 		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
 			func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
-				return s.control.Spent(ctx, in.Query.Root)
+				return s.Control.Spent(ctx, in.Query.Root)
 			}),
 		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
 			func(ctx context.Context, in *request[selectionQuery, none]) ([]store.LogReport, error) {
-				return s.control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+				return s.Control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
 			}),
 		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
 			func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
-				return s.control.CacheStats(ctx, in.Query.Root)
+				return s.Control.CacheStats(ctx, in.Query.Root)
 			}),
-		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.control.ClearCache),
+		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Control.ClearCache),
 	}
 }
 
@@ -132,12 +132,12 @@ type rulesQuery struct {
 // placeOperations say what there is to work with.
 func (s *server) placeOperations() []operation {
 	return []operation{
-		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.control.Workspaces),
-		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time", s.control.OpenWorkspace),
-		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.control.Agents),
-		everything(s, "/tools", "list_tools", "What agents can call", s.control.Tools),
-		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.control.Providers),
-		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session", s.control.Query),
+		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Control.Workspaces),
+		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time", s.Control.OpenWorkspace),
+		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Control.Agents),
+		everything(s, "/tools", "list_tools", "What agents can call", s.Control.Tools),
+		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.Control.Providers),
+		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session", s.Control.Query),
 	}
 }
 

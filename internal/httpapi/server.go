@@ -46,7 +46,7 @@ type Check struct {
 
 // Handler serves a Control: what spec 10.2 has below /api/v1, and what it has beside that.
 func Handler(c Config) http.Handler {
-	s := &server{Config: c, control: c.Control, translate: c.Translate}
+	s := &server{c}
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, handler := range c.Mounts {
@@ -59,11 +59,7 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-type server struct {
-	Config
-	control   dispatch.Control
-	translate Translate
-}
+type server struct{ Config }
 
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
@@ -112,7 +108,7 @@ type problem struct {
 func (s *server) problem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
-		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code, Detail: s.translate(language, err),
+		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code, Detail: s.Translate(language, err),
 	}
 }
 

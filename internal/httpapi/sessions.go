@@ -31,37 +31,37 @@ func (s *server) sessionOperations() []operation {
 					in.Key += " " + in.Body.WorkspaceID.String()
 				}
 				keyed(in.Key, &in.Body.SessionID)
-				return s.control.NewSession(ctx, in.Body)
+				return s.Control.NewSession(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first", http.StatusOK, s.sessions),
-		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.control.Session),
+		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Control.Session),
 		op(s, http.MethodPatch, "/sessions/{id}", "rename_session", "Give a session another name", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RenameRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.SessionID)
 				if err == nil {
-					err = s.control.Rename(ctx, in.Body)
+					err = s.Control.Rename(ctx, in.Body)
 				}
 				return none{}, err
 			}),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session", "Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
-				return s.control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
+				return s.Control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session", "Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated, s.fork),
 		op(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.SessionID)
 				if err == nil {
-					err = s.control.MarkRead(ctx, in.Body)
+					err = s.Control.MarkRead(ctx, in.Body)
 				}
 				return none{}, err
 			}),
-		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session", s.control.Export),
-		said(s, "/sessions/{id}/interrupt", "interrupt_session", "End the session's round at its current exchange; the session stays usable", s.toRound(s.control.Interrupt)),
-		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed", s.toRound(s.control.Pause)),
-		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round", s.toRound(s.control.Resume)),
-		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session", "End whatever runs in a session and close it as cancelled", s.control.Stop),
-		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again", s.control.CloseSession),
+		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session", s.Control.Export),
+		said(s, "/sessions/{id}/interrupt", "interrupt_session", "End the session's round at its current exchange; the session stays usable", s.toRound(s.Control.Interrupt)),
+		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed", s.toRound(s.Control.Pause)),
+		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round", s.toRound(s.Control.Resume)),
+		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session", "End whatever runs in a session and close it as cancelled", s.Control.Stop),
+		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again", s.Control.CloseSession),
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
-	out, err := s.control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Before: before, Limit: limit + 1})
+	out, err := s.Control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Before: before, Limit: limit + 1})
 	return paged(out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
 }
 
@@ -83,13 +83,13 @@ func (s *server) fork(ctx context.Context, in *request[none, dispatch.ForkReques
 	if in.Body.SessionID.IsZero() {
 		in.Body.SessionID = regie.NewID()
 	}
-	return s.control.Fork(ctx, in.Body)
+	return s.Control.Fork(ctx, in.Body)
 }
 
 // toRound says a word to the newest round of a session: to the one that has not ended, where there is one. A session without any needs none of them.
 func (s *server) toRound(say func(context.Context, regie.ID) error) func(context.Context, regie.ID) error {
 	return func(ctx context.Context, session regie.ID) error {
-		rounds, err := s.control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
+		rounds, err := s.Control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
 		if err == nil && len(rounds) == 0 {
 			return s.known(ctx, session)
 		}

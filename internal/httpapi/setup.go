@@ -48,7 +48,7 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'")
 		language := r.Header.Get("Accept-Language")
-		said := func(to regie.Sentence) string { return s.translate(language, &regie.Error{Format: to.Format}) }
+		said := func(to regie.Sentence) string { return s.Translate(language, &regie.Error{Format: to.Format}) }
 		spoken := "en"
 		if strings.HasPrefix(strings.ToLower(language), "fr") {
 			spoken = "fr"

@@ -131,7 +131,6 @@ func removes(e *regie.Event) bool {
 type roundEvent struct {
 	RoundID regie.ID         `json:"round_id"`
 	State   regie.RoundState `json:"state"`
-	End     regie.RoundEnd   `json:"end_reason"`
 }
 
 func roundOf(e *regie.Event) (out roundEvent) {
@@ -151,7 +150,7 @@ func (s *server) stream(r *http.Request, out *stream, session regie.ID, after in
 		s.fail(out.w, r, err)
 		return
 	}
-	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Events(ctx, session, after, out.item) })
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, after, out.item) })
 }
 
 // watch streams what happens in all sessions.
@@ -161,7 +160,7 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newStream(w)
-	s.serveStream(r, out, func(ctx context.Context) error { return s.control.Watch(ctx, out.watched) })
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Watch(ctx, out.watched) })
 }
 
 // watched writes an event of all sessions: its number is that of its own session's log, so it is no id here.

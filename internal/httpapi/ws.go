@@ -203,7 +203,7 @@ func (k *socket) restart() {
 // follow tells what is followed, in the frames of a stream.
 func (k *socket) follow(ctx context.Context, said word, session regie.ID) error {
 	if said.Session == everySession {
-		return k.server.control.Watch(ctx, func(e regie.Event) error {
+		return k.server.Control.Watch(ctx, func(e regie.Event) error {
 			return k.tell(ctx, news{Type: string(e.Type), Session: everySession, Data: e})
 		})
 	}
@@ -212,7 +212,7 @@ func (k *socket) follow(ctx context.Context, said word, session regie.ID) error 
 		seq, _ := strconv.ParseInt(id, 10, 64) // ours, or none
 		return k.tell(ctx, news{Type: event, Session: said.Session, ID: seq, Data: data})
 	}
-	return k.server.control.Events(ctx, session, said.After, func(item dispatch.Item) error { return reply.tell(item, send) })
+	return k.server.Control.Events(ctx, session, said.After, func(item dispatch.Item) error { return reply.tell(item, send) })
 }
 
 // tell writes news. The library takes one at a time.

@@ -877,7 +877,9 @@ CREATE TABLE slots (
     CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
 ) STRICT;
 
-CREATE INDEX slots_by_owner ON slots (workspace_id, user_id);
+CREATE INDEX slots_by_owner ON slots (workspace_id, user_id, place);
+
+CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HELD';
 
 -- version 0 1
 

@@ -15,4 +15,7 @@ CREATE TABLE slots (
     until        INTEGER,
     CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
 ) STRICT;
-CREATE INDEX slots_by_owner ON slots (workspace_id, user_id);
+CREATE INDEX slots_by_owner ON slots (workspace_id, user_id, place);
+
+-- Mostly nobody waits, and that is asked at each beginning and each end of a round.
+CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HELD';
