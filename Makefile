@@ -1,5 +1,5 @@
 # Only Go, git and make are needed; `make lint` builds its tools by itself from tools/go.mod (cached after the first time). `make race`
-# needs a C compiler too, and two tests that are skipped without it the MCP server that `make npm` installs with node's npm.
+# needs a C compiler too, and the tests that are skipped without it what `make npm` installs with node's npm.
 
 GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
