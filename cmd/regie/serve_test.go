@@ -41,7 +41,7 @@ func TestServe(t *testing.T) {
 	ask := func(where, token string, args ...string) (string, int) {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "regie", append([]string{"--server", url}, args...)...)
-		c.Dir, c.Env = where, append(env, "REGIE_TOKEN="+token, "REGIE_DATA_DIR="+filepath.Join(home, "elsewhere"))
+		c.Dir, c.Env = where, append([]string{"REGIE_TOKEN=" + token, "REGIE_DATA_DIR=" + filepath.Join(home, "elsewhere")}, env...)
 		text, _ := c.CombinedOutput() // the code says it
 		return string(text), c.ProcessState.ExitCode()
 	}
