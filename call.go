@@ -105,8 +105,8 @@ type Origin string
 // The origins.
 const (
 	OriginModel  Origin = "MODEL"
-	OriginUser   Origin = "USER" // an enrichment
-	OriginAPI    Origin = "API"
+	OriginUser   Origin = "USER"   // an enrichment
+	OriginAPI    Origin = "API"    // given through a surface and not by a model: a person's own command
 	OriginClient Origin = "CLIENT" // a tool of an OpenAI-compatible client (decision 35)
 )
 

@@ -29,6 +29,7 @@ const (
 	EventLevels           EventType = "levels"   // what the workspace says has changed while a round waited
 	EventRule             EventType = "rule"     // a standing rule was made, or revoked; in its workspace's log (decision 15)
 	EventUndo             EventType = "undo"     // an undo is intended, or done (decision 16)
+	EventToken            EventType = "token"    // a token was made, or revoked; in its user's log (decision 15)
 	EventErased           EventType = "erased"
 )
 

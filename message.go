@@ -130,6 +130,16 @@ type AIReply struct {
 	Cached time.Time `json:"cached,omitzero"`
 }
 
+// CommandMark begins the text of a person's own command (spec 10.1): !git status.
+const CommandMark = "!"
+
+// What the tool that runs commands says of one that did not end by itself, which surfaces look for: that it was stopped, and what stands above the end of what
+// it had put out.
+const (
+	CommandStopped = "it was stopped: "
+	CommandPutOut  = "The end of its output:\n"
+)
+
 // InvalidFormat begins the text of a reply that could not be read in its dialect, before what the model wrote (spec 2.2): the person
 // still sees it.
 const InvalidFormat = "ai_response_invalid_format"
@@ -209,6 +219,8 @@ type ToolNotice struct {
 	CallID ID `json:"call_id,omitzero"`
 	// Document is said where the workspace's document was not read, or not all of it.
 	Document Sentence `json:"document,omitzero"`
+	// Hooks are what came of the hooks that ran.
+	Hooks []HookRun `json:"hooks,omitempty"`
 }
 
 // ToolNotice returns the notice that a message is, if it is one.
@@ -217,7 +229,7 @@ func (m *Message) ToolNotice() (ToolNotice, bool) {
 	if m.System == nil || m.System.Type != SystemNetworkError || m.Author.ID != ComponentTools {
 		return notice, false
 	}
-	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && (len(notice.Missing) > 0 || !notice.Document.IsZero())
+	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && (len(notice.Missing) > 0 || !notice.Document.IsZero() || len(notice.Hooks) > 0)
 }
 
 // Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3). Input is the whole prompt; what was read from

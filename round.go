@@ -30,6 +30,8 @@ const (
 	// ExchangeNudge follows a reply that ended nothing, because nobody reads along (spec 3.1).
 	ExchangeNudge ExchangeReason = "NUDGE"
 	ExchangeWake  ExchangeReason = "WAKE"
+	// ExchangeCommand calls no model: a person's own command is its one call (spec 10.1, the chat's !).
+	ExchangeCommand ExchangeReason = "COMMAND"
 )
 
 // RoundState is the state of a round; the list is closed (decision 3).
@@ -78,13 +80,18 @@ const (
 	StopInterrupt StopRequest = "INTERRUPT"
 	StopPause     StopRequest = "PAUSE"
 	StopStop      StopRequest = "STOP"
+	// StopWatchdog is the watchdog's (spec 5.1). It is never stored: a process that dies over it leaves a round that is simply taken up again.
+	StopWatchdog StopRequest = "WATCHDOG"
 )
 
-// Stronger reports whether w replaces another word: STOP over INTERRUPT over PAUSE over none (decision 6).
+// Stronger reports whether w replaces another word: STOP over INTERRUPT over WATCHDOG over PAUSE over none (decision 6).
 func (w StopRequest) Stronger(than StopRequest) bool {
-	rank := map[StopRequest]int{StopPause: 1, StopInterrupt: 2, StopStop: 3}
+	rank := map[StopRequest]int{StopPause: 1, StopWatchdog: 2, StopInterrupt: 3, StopStop: 4}
 	return rank[w] > rank[than]
 }
+
+// Ends reports whether the word ends a round; a pause does not.
+func (w StopRequest) Ends() bool { return w != "" && w != StopPause }
 
 // Counters are the round's loop counters (spec 3.2, decision 41).
 type Counters struct {
@@ -139,6 +146,29 @@ func (l Limits) Lower(wanted Limits) Limits {
 	each(&l.ContextMessages, wanted.ContextMessages)
 	l.Tokens, l.Seconds = lower(l.Tokens, wanted.Tokens), lower(l.Seconds, wanted.Seconds)
 	return l
+}
+
+// Negative names a limit that is below zero, which none can be; it is empty where none is.
+func (l Limits) Negative() string {
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"max_autonomous_roundtrips", int64(l.Total)},
+		{"max_data_query_iterations", int64(l.Queries)},
+		{"max_action_retries", int64(l.Retries)},
+		{"max_format_error_retries", int64(l.FormatErrors)},
+		{"max_tool_calls", int64(l.CallsInReply)},
+		{"max_tokens", l.Tokens},
+		{"max_seconds", l.Seconds},
+		{"context_tokens", int64(l.ContextTokens)},
+		{"max_context_messages", int64(l.ContextMessages)},
+	} {
+		if limit.value < 0 {
+			return limit.name
+		}
+	}
+	return ""
 }
 
 // Over takes each limit that is set over those of other, which are the defaults.

@@ -36,6 +36,11 @@ func PermOf(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
+// SpecialOf are the bits of a mode by which a program gets another user's rights, and the sticky bit.
+func SpecialOf(mode fs.FileMode) fs.FileMode {
+	return mode & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+}
+
 // linkMark begins what stands for a symbolic link among contents.
 const linkMark = "symbolic link\x00"
 
@@ -63,6 +68,11 @@ type FileChange struct {
 	After  FileState `json:"after,omitzero"`
 	// Kept says that the content before was kept; without it the change cannot be taken back.
 	Kept bool `json:"kept,omitempty"`
+	// Special are the set-user-ID, set-group-ID and sticky bits that the file had before. No undo puts them back: a program with another user's rights is
+	// not made without a person who does just that.
+	Special fs.FileMode `json:"special,omitempty"`
+	// Owner is the number of the user to whom the file belonged before, where that is another one than the one who runs Regie; nil else.
+	Owner *int `json:"owner,omitempty"`
 	// Made are the directories that had to be made, the topmost first.
 	Made []string `json:"made,omitempty"`
 	// Trash is where a file lies that was too large for a blob, below the trash of the data directory. The hash before is not that of its

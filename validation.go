@@ -37,6 +37,7 @@ const (
 	SourceModel     Source = "model"   // the model's validation_request (decision 40)
 	SourceTaint     Source = "taint"   // decision 34
 	SourceUnknown   Source = "unknown" // an earlier call of this signature has no known outcome (decision 5)
+	SourceHook      Source = "hook"    // a command that the person has set up (spec 13)
 )
 
 // Ground says why a call is asked about, or forbidden.
@@ -101,8 +102,8 @@ const (
 
 // Decision is a person's answer to one call.
 type Decision struct {
-	CallID ID     `json:"call_id"`
-	Answer Answer `json:"decision"`
+	CallID ID     `json:"call_id" required:"true"`
+	Answer Answer `json:"decision" required:"true"`
 	// Arguments are the edited ones; none where the call runs as proposed.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Reason goes to the model with a denial (USER_REJECTED).

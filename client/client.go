@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -96,29 +95,16 @@ func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, 
 	return out, err
 }
 
+// TakeBack implements dispatch.Control.
+func (c *Client) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
+	var out regie.Message
+	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+in.SessionID.String()+"/take-back", in, &out)
+	return out, err
+}
+
 // CloseSession implements dispatch.Control.
 func (c *Client) CloseSession(ctx context.Context, session regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/close", nil, nil)
-}
-
-// Inbox implements dispatch.Control.
-func (c *Client) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
-	query := url.Values{"root": {filter.Root}}
-	if !filter.SessionID.IsZero() {
-		query.Set("session", filter.SessionID.String())
-	}
-	if !filter.ID.IsZero() {
-		query.Set("id", filter.ID.String())
-	}
-	if filter.Short != "" {
-		query.Set("short", filter.Short)
-	}
-	if filter.Brief {
-		query.Set("brief", "true")
-	}
-	var inbox store.Inbox
-	err := c.call(ctx, http.MethodGet, "/api/v1/inbox?"+query.Encode(), nil, &inbox)
-	return inbox, err
 }
 
 // Decide implements dispatch.Control.
@@ -138,20 +124,6 @@ func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.R
 // Resolve implements dispatch.Control.
 func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
-}
-
-// Rules implements dispatch.Control.
-func (c *Client) Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
-	query := url.Values{"root": {filter.Root}, "ended": {strconv.FormatBool(filter.Ended)}}
-	if !filter.ID.IsZero() {
-		query.Set("id", filter.ID.String())
-	}
-	if filter.Short != "" {
-		query.Set("short", filter.Short)
-	}
-	var list store.RuleList
-	err := c.call(ctx, http.MethodGet, "/api/v1/rules?"+query.Encode(), nil, &list)
-	return list, err
 }
 
 // Revoke implements dispatch.Control.
@@ -297,24 +269,14 @@ type page[T any] struct {
 	Next  string `json:"next_cursor"`
 }
 
-// list reads a list to its end, or to as many items as are wanted. Before is a place of it that somebody knows from elsewhere.
-func list[T any](ctx context.Context, c *Client, path string, query url.Values, before store.Mark, wanted int) ([]T, error) {
+// list reads a list to its end, or to as many items as are wanted. From is a place of it that somebody knows from elsewhere.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int) ([]T, error) {
 	out := []T{}
-	if before.Micros() != 0 {
-		query.Set("cursor", store.Cursor(before))
-	}
-	for {
-		var p page[T]
-		query.Set("limit", strconv.Itoa(min(wanted-len(out), 1000)))
-		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &p); err != nil {
-			return nil, err
-		}
+	err := pages(ctx, c, path, query, from, wanted, func(p page[T]) (string, int) {
 		out = append(out, p.Items...)
-		if p.Next == "" || len(out) >= wanted {
-			return out, nil
-		}
-		query.Set("cursor", p.Next)
-	}
+		return p.Next, wanted - len(out)
+	})
+	return out, err
 }
 
 // all reads a list that has one page.

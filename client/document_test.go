@@ -130,9 +130,9 @@ func (d *document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestClientKeepsToTheDocument calls everything that a Control can do through the client, and holds each request against the OpenAPI document: paths,
-// parameters and bodies are those that are there, and the answers are what the client reads.
-func TestClientKeepsToTheDocument(t *testing.T) {
+// newDocument reads the document.
+func newDocument(t *testing.T) *document {
+	t.Helper()
 	data, err := os.ReadFile("../internal/httpapi/openapi.json")
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +141,13 @@ func TestClientKeepsToTheDocument(t *testing.T) {
 	if err := json.Unmarshal(data, d); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// TestClientKeepsToTheDocument calls everything that a Control can do through the client, and holds each request against the OpenAPI document: paths,
+// parameters and bodies are those that are there, and the answers are what the client reads.
+func TestClientKeepsToTheDocument(t *testing.T) {
+	d := newDocument(t)
 	server := httptest.NewServer(d)
 	defer server.Close()
 	c, err := client.New(server.URL, "token", "en")

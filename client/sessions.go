@@ -32,6 +32,10 @@ func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.S
 // Messages implements dispatch.Sessions.
 func (c *Client) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
 	query := url.Values{"after": {strconv.FormatInt(in.After, 10)}, "limit": {strconv.Itoa(cmp.Or(in.Limit, 1000))}}
+	if in.Before > 0 {
+		query.Del("after")
+		query.Set("before", strconv.FormatInt(in.Before, 10))
+	}
 	return all[store.MessageView](ctx, c, "/api/v1/sessions/"+in.SessionID.String()+"/messages?"+query.Encode())
 }
 
@@ -70,9 +74,8 @@ func (c *Client) Export(ctx context.Context, session regie.ID) (out store.Sessio
 }
 
 // Verify implements dispatch.Sessions.
-func (c *Client) Verify(ctx context.Context, f store.LogFilter) (out []store.LogReport, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/v1/verify?"+selected(f.Root, f.Short, f.ID).Encode(), nil, &out)
-	return out, err
+func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogReport, error) {
+	return all[store.LogReport](ctx, c, "/api/v1/verify?"+selected(f.Root, f.Short, f.ID).Encode())
 }
 
 // Replay implements dispatch.Sessions.

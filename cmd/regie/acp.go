@@ -29,7 +29,7 @@ func (c *command) acpCommand() *cobra.Command {
 							return dispatch.RunRequest{}, err
 						}
 						request := c.template(root, foundBy, agent)
-						request.Policy.Questions = true
+						request.Policy.Questions, request.Here = true, here
 						return request, nil
 					},
 				}, c.stdin, c.stdout)
@@ -38,7 +38,7 @@ func (c *command) acpCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&agent, "agent", "main", c.text.T("the agent"))
-	flags.BoolVar(&here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	c.modelFlags(cmd)
 	return cmd
 }

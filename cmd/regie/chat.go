@@ -13,6 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/tui"
 )
 
 type chatFlags struct {
@@ -23,13 +26,15 @@ type chatFlags struct {
 	here   bool
 	budget int
 	loop   loopFlags
+	plain  bool
+	bell   string
 }
 
 func (c *command) chatCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use: "chat", Args: usage(cobra.NoArgs), Short: c.text.T("Talk with an agent in this directory"),
-		Long: c.text.T("Talk with an agent in this directory, in plain lines. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
+		Long: c.text.T("Talk with an agent in this directory. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.last && cmd.Flags().Changed("resume") {
 				return regie.Errorf(codeUsage, "--continue and --resume exclude each other")
@@ -48,9 +53,11 @@ func (c *command) chatCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, c.text.T("go on with the newest chat of this workspace"))
 	flags.StringVarP(&f.resume, "resume", "r", "", c.text.T("go on with this chat: its id, that of a run of it, or the end of one"))
+	flags.BoolVar(&f.plain, "plain", false, c.text.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
+	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"), c.text.T("when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this chat: files.write_file, files.*"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	flags.IntVar(&f.budget, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	c.loopFlags(cmd, &f.loop)
 	c.modelFlags(cmd)
@@ -73,25 +80,50 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	input, err := chat.NewInput(c.stdin, terminal)
+	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
 		return err
 	}
-	defer input.Close()
-	conn, err := c.connect(ctx, app.Options{Resumed: func(rounds []regie.ID) {
-		for _, id := range rounds {
-			fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
-		}
-	}})
-	if err != nil {
-		return err
+	drawn := terminal && !f.plain && isTerminal(c.stdout) && tui.Fits(os.Environ())
+	var aside *tui.Aside
+	if drawn { // nobody else writes to the terminal then
+		aside = tui.NewAside()
+		c.stderr = aside
+		defer c.rejoin(aside)
 	}
-	talk := chat.New(chat.Config{
-		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
-		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
-		Skills: c.skillNotes(request.Root),
+	conn, err := c.connect(ctx, app.Options{
+		Resumed: func(rounds []regie.ID) {
+			for _, id := range rounds {
+				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
+			}
+		},
+		Away: func(away bool) {
+			if away {
+				fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
+			} else {
+				fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
+			}
+		},
 	})
-	result, err := talk.Run(ctx)
+	if err != nil {
+		return err
+	}
+	leave := func() {}
+	if terminal {
+		leave = attend(ctx, conn.Beat)
+	}
+	var result chat.Result
+	if drawn {
+		result, err = tui.Run(ctx, tui.Config{
+			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
+			Request: request, Look: app.Look(request.Root), Continue: f.resume, Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
+			Env: os.Environ(), Bell: bell, Aside: aside,
+		})
+		c.rejoin(aside)
+	} else {
+		result, err = c.plainChat(ctx, conn, f, request, signals, terminal)
+	}
+	leave()
 	code, why := exitDone, ""
 	if err == nil && !terminal && !result.Last.IsZero() {
 		code, why, err = c.outcome(ctx, conn, result.Last)
@@ -107,6 +139,28 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return exit{code}
 	}
 	return err
+}
+
+// rejoin has this command write to standard error again, and what nobody has shown of what it wrote aside.
+func (c *command) rejoin(aside *tui.Aside) {
+	c.stderr = os.Stderr
+	for _, line := range aside.Take() {
+		fmt.Fprintln(c.stderr, plain.Strip(line))
+	}
+}
+
+// plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and for what is no terminal.
+func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals <-chan os.Signal, terminal bool) (chat.Result, error) {
+	input, err := chat.NewInput(c.stdin, terminal)
+	if err != nil {
+		return chat.Result{}, err
+	}
+	defer input.Close()
+	return chat.New(chat.Config{
+		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
+		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
+		Skills: c.skillNotes(request.Root),
+	}).Run(ctx)
 }
 
 // outcome is the exit code of a round.

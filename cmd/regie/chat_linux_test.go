@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie/internal/provider/openai"
 )
@@ -293,6 +294,76 @@ func TestChatKilled(t *testing.T) {
 	c.ends(0)
 	s.holds("a.txt", "one\n")
 	s.holds("b.txt", "two\n")
+}
+
+// TestChatCommand gives commands without a model: it asks for what would be asked about if the agent wanted it, and not for what a rule allows. One that was
+// killed in its midst is not run again, and asked about.
+func TestChatCommand(t *testing.T) {
+	s := newStage(t, reply("I read it."))
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("!")
+	c.expect("write the command behind the !")
+	c.expect("> ")
+	c.enter("!touch made.txt")
+	c.expect("run touch made.txt in ./")
+	c.expect("[l] later")
+	c.enter("s") // for this session
+	c.expect("b to go back: ")
+	c.enter("2")
+	c.expect("✓ shell.shell_exec")
+	c.expect("> ")
+	if err := os.Remove(s.work("made.txt")); err != nil {
+		t.Error(err)
+	}
+	c.enter("! touch made.txt") // not asked about
+	c.expect("✓ shell.shell_exec")
+	c.expect("> ")
+	c.enter("!echo started >> log.txt; sleep 60")
+	c.expect("[l] later")
+	c.enter("y")
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // between two looks
+		if data, _ := os.ReadFile(s.work("log.txt")); string(data) == "started\n" {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the command does not run: %s", c.all())
+		}
+	}
+	c.enter("!echo two") // nothing is queued
+	c.expect("a round of this session is open")
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(-1)
+
+	c = s.regie("chat", "-c")
+	c.expect("› !echo started >> log.txt; sleep 60")
+	c.expect("✗ shell.shell_exec")
+	c.expect("OUTCOME_UNKNOWN")
+	c.expect("regie runs resolve")
+	c.expect("> ")
+	c.enter("!echo started >> log.txt; sleep 60")
+	c.expect("nobody knows how an earlier call exactly like this one ended")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("the command was not run")
+	c.expect("> ")
+	c.enter("what happened?")
+	c.expect("I read it.")
+	c.expect("> ")
+	c.enter("/exit")
+	c.ends(0)
+	s.holds("log.txt", "started\n")
+	s.holds("made.txt", "")
+	for _, want := range []string{"!echo started", `\"status\":\"UNKNOWN\"`, "The person gave this command"} {
+		if !strings.Contains(s.read(), want) {
+			t.Errorf("the model does not read %s: %s", want, s.read())
+		}
+	}
+	verified := s.regie("verify")
+	verified.ends(0)
+	shown := s.regie("runs", "show", "last")
+	shown.ends(0)
 }
 
 // TestChatAnsweredElsewhere answers from another process what a chat asks: the chat notices and goes on.

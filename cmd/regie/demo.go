@@ -32,7 +32,7 @@ var errLeft = errors.New("left")
 func (c *command) demoCommand() *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
-		Use: "demo", Args: usage(cobra.NoArgs),
+		Use: "demo", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs),
 		Short: c.text.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
 		Long:  c.text.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -19,12 +19,15 @@ func (c *command) doctorCommand() *cobra.Command {
 	var asJSON bool
 	var failed error
 	cmd := &cobra.Command{
-		Use: "doctor", Args: usage(cobra.NoArgs), Short: c.text.T("What is right and wrong on this machine, and what to do about it"),
+		Use: "doctor", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("What is right and wrong on this machine, and what to do about it"),
 		Long: c.text.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		// Broken settings are what it is there for.
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			c.config, failed = config.Load(os.Getenv, c.flags)
-			return nil
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			env, err := c.environment(cmd)
+			if err == nil {
+				c.config, failed = config.Load(env, c.flags)
+			}
+			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report := app.Examine(cmd.Context(), c.subject(failed))

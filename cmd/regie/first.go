@@ -99,7 +99,7 @@ func (c *command) choices() {
 
 // looked says where a model was looked for.
 func (c *command) looked(f *app.Found) {
-	line := func(what, state string) { fmt.Fprintln(c.stderr, plain.Strip("  "+what+": "+state)) }
+	line := func(what, state string) { fmt.Fprintln(c.stderr, plain.Strip("  "+c.pair(what, state))) }
 	fmt.Fprintln(c.stderr, c.text.T("Looked for a model:"))
 	for _, variable := range config.KeyVariables() {
 		state := c.text.T("not set")
@@ -117,6 +117,8 @@ func (c *command) looked(f *app.Found) {
 	switch {
 	case f.Elsewhere:
 		line(where, c.text.T("on another machine, not asked; --provider ollama uses it"))
+	case f.Slow:
+		line(where, c.text.T("something listens there, and does not answer"))
 	case !f.Running:
 		line(where, c.text.T("not running"))
 	case len(f.Models) == 0:

@@ -16,7 +16,7 @@ func hide(file *os.File) (show func()) {
 	}
 	hidden := *before
 	hidden.Lflag &^= unix.ECHO
-	restore := func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }
+	restore := func() { _ = unix.IoctlSetTermios(fd, forgetTermios, before) }
 	interrupted, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(interrupted, os.Interrupt, unix.SIGTERM)
 	go func() {

@@ -32,7 +32,7 @@ func (c *command) indexCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.rebuild, "rebuild", false, c.text.T("throw the index away and make it anew"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
 	return cmd
 }

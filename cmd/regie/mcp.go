@@ -35,7 +35,7 @@ func (c *command) mcpCommand() *cobra.Command {
 	flags.StringVar(&f.workspace, "workspace", "", c.text.T("the workspace: a directory; left out, that of the current one"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
 	flags.BoolVar(&f.approvals, "allow-approvals", false, c.text.T("let the client decide approvals and answer questions by itself (mcp.allow_approvals)"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	c.modelFlags(cmd)
 	return cmd
 }
@@ -54,6 +54,7 @@ func (c *command) serveMCP(ctx context.Context, f mcpFlags) error {
 	}
 	return c.stdio(ctx, func(ctx context.Context, conn *app.Conn, log *slog.Logger) error {
 		request := c.template(root, foundBy, f.agent)
+		request.Here = f.here
 		return mcpserver.Serve(ctx, mcpserver.Config{
 			Control: conn, Version: version, Log: log, Request: request, Here: f.here, Elicit: true, AllowApprovals: f.approvals || c.config.File.MCP.AllowApprovals,
 		}, c.stdin, c.stdout)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,17 +40,21 @@ func (c *command) modelsCommand() *cobra.Command {
 }
 
 func (c *command) models(ctx context.Context, asJSON bool) error {
-	c.settle(ctx)
-	list := app.ListModels(ctx, c.config, modelsTime)
+	list, err := c.listModels(ctx)
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		encoder := json.NewEncoder(c.stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(map[string]any{"provider": c.config.Provider, "model": c.config.Model, "origin": c.config.Origin, "providers": list})
 	}
-	if c.config.Provider == "" {
+	switch {
+	case c.config.Server != "": // the marks say what is chosen there
+	case c.config.Provider == "":
 		fmt.Fprintln(c.stdout, c.text.T("no model is chosen"))
 		c.choices()
-	} else {
+	default:
 		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("chosen: %s (%s), model %s (%s)", c.config.Provider, c.origin(c.config.Origin["provider"]),
 			orDash(c.config.Model), orDash(c.origin(c.config.Origin["model"])))))
 	}
@@ -60,6 +65,20 @@ func (c *command) models(ctx context.Context, asJSON bool) error {
 		c.showProvider(&list[i])
 	}
 	return nil
+}
+
+// listModels asks the providers, those of the server where one answers for this machine.
+func (c *command) listModels(ctx context.Context) ([]app.ProviderInfo, error) {
+	if c.config.Server == "" {
+		c.settle(ctx)
+		return app.ListModels(ctx, c.config, modelsTime), nil
+	}
+	conn, err := c.attach(ctx, app.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	list, err := conn.Models(ctx)
+	return app.ServedModels(list), errors.Join(err, conn.Close())
 }
 
 // asked is how the agent's model is asked, where the file says it, in the file's words.
@@ -110,7 +129,7 @@ func (c *command) showProvider(p *app.ProviderInfo) {
 	}
 	switch {
 	case p.Reachable:
-		line("    ✓ " + c.text.T("answers, %d models", len(p.Models)))
+		line("    ✓ " + c.text.T("answers; models: %d", len(p.Models)))
 	case p.Error != "":
 		line("    ✗ " + string(p.Code) + ": " + p.Error)
 	default:

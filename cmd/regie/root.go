@@ -18,8 +18,11 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is set by the linker, and systemFile where the machine's settings are not in /etc.
+var (
+	version    = "dev"
+	systemFile = ""
+)
 
 // The exit codes of spec 10.1.
 const (
@@ -60,6 +63,7 @@ func Main(args []string) int {
 	}
 	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, level: new(slog.LevelVar)}
 	c.level.Set(slog.LevelWarn)
+	c.flags.System = systemFile
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -87,14 +91,20 @@ func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "regie", Short: c.text.T("A self-hosted runtime for AI agents with controlled autonomy"),
 		SilenceUsage: true, SilenceErrors: true, Version: version,
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
-			if c.config, err = config.Load(os.Getenv, c.flags); err == nil && c.flags.Workspace != "" && c.config.Server == "" {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if completes(cmd) { // broken settings keep no shell from completing
+				return nil
+			}
+			env, err := c.environment(cmd)
+			if err != nil {
+				return err
+			}
+			if c.config, err = config.Load(env, c.flags); err == nil && c.flags.Workspace != "" && c.config.Server == "" {
 				err = regie.Errorf(codeUsage, "--workspace goes with --server: here a workspace is the directory that you are in")
 			}
 			return err
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
 	flags.StringVar(&c.flags.Database, "database", "", c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
@@ -107,10 +117,40 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
 		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.mcpCommand(), c.acpCommand(),
+		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
+		c.configCommand(), c.manCommand(),
 	)
+	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat
+		root.RunE = chat.RunE
+	}
+	c.completed(root)
 	c.speak(root)
 	return root
+}
+
+// completes reports whether a command is one of those that shells complete with.
+func completes(cmd *cobra.Command) bool {
+	return strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) || cmd.HasParent() && cmd.Parent().Name() == "completion"
+}
+
+// ofThisMachine marks commands that ask no server, whatever the environment names.
+const ofThisMachine = "of this machine"
+
+// environment is what the settings of a command are read from: one of this machine does not look at REGIE_SERVER, which is for those that ask one.
+func (c *command) environment(cmd *cobra.Command) (func(name string) string, error) {
+	switch {
+	case cmd.Annotations[ofThisMachine] == "":
+		return os.Getenv, nil
+	case c.flags.Server != "":
+		return nil, regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", cmd.Name())
+	default:
+		return func(name string) string {
+			if name == "REGIE_SERVER" {
+				return ""
+			}
+			return os.Getenv(name)
+		}, nil
+	}
 }
 
 // codeUsage marks an error of the command line.

@@ -60,7 +60,7 @@ func (c *command) runCommand() *cobra.Command {
 	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
 	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
 	flags.BoolVar(&f.network, "wait-network", false, c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
 	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0, c.text.T("end the run when its replies have used this many tokens (exit code 6)"))
@@ -289,7 +289,9 @@ func (c *command) start(ctx context.Context, here bool, agent string, policy app
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	return c.startIn(root, foundBy, agent, policy), nil
+	request := c.startIn(root, foundBy, agent, policy)
+	request.Here = here
+	return request, nil
 }
 
 // startIn is what a message to an agent in a workspace is sent with.
@@ -311,14 +313,22 @@ func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) d
 func (c *command) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
 	dir := c.flags.Workspace
 	if dir == "" {
-		if dir, err = os.Getwd(); err != nil {
-			return "", "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+		if dir, err = workingDirectory(); err != nil {
+			return "", "", err
 		}
 	}
 	if c.config.Server != "" {
 		return c.served(ctx, dir, here)
 	}
 	return workspace.Detect(dir, os.Getenv("HOME"), here)
+}
+
+func workingDirectory() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+	}
+	return dir, nil
 }
 
 // directory is workspace for what works on this machine's own files.

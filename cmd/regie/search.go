@@ -52,7 +52,7 @@ func (c *command) searchCommand() *cobra.Command {
 	flags.BoolVarP(&f.regex, "regex", "E", false, c.text.T("find lines that a regular expression matches"))
 	flags.BoolVarP(&f.fold, "ignore-case", "i", false, c.text.T("with --exact and --regex: take capitals and small letters for the same"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory or / as the workspace"))
+	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	return cmd
 }
 
@@ -82,6 +82,9 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 	}
 	if strings.TrimSpace(query) == "" && !f.exact && !f.regex {
 		return regie.Errorf(codeUsage, "there is nothing to look for: the query is empty")
+	}
+	if c.config.Server != "" {
+		return c.searchServed(ctx, query, in, f)
 	}
 	root, err := c.directory(f.here)
 	if err != nil {

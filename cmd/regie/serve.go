@@ -17,7 +17,7 @@ import (
 func (c *command) serveCommand() *cobra.Command {
 	var s app.ServeConfig
 	cmd := &cobra.Command{
-		Use: "serve", Args: usage(cobra.NoArgs), Short: c.text.T("Serve agents to browsers, editors and programs, over HTTP"),
+		Use: "serve", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("Serve agents to browsers, editors and programs, over HTTP"),
 		Long: c.text.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), s) },
 	}

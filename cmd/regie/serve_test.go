@@ -55,11 +55,9 @@ func TestServe(t *testing.T) {
 	if text, code := ask(dir, secret, "sessions", "list"); code != exitDone || strings.Count(text, "facts.txt") != 2 {
 		t.Errorf("the sessions: %d, %s", code, text)
 	}
-	if text, code := ask(dir, "wrong", "sessions", "list"); code != exitError || !strings.Contains(text, "no token") {
+	everyCommand(t, func(args ...string) (string, int) { return ask(home, secret, append(args, "--workspace", dir)...) })
+	if text, code := ask(dir, "wrong", "sessions", "list"); code != exitError || !strings.Contains(text, "REGIE_TOKEN") {
 		t.Errorf("with a wrong token: %d, %s", code, text)
-	}
-	if text, code := ask(dir, secret, "search", "boiler"); code != exitUsage || !strings.Contains(text, "leave --server") {
-		t.Errorf("what works on this machine's files: %d, %s", code, text)
 	}
 	if left, err := os.ReadDir(filepath.Join(home, "elsewhere")); err == nil {
 		t.Errorf("who asks a server keeps %v", left)
@@ -72,5 +70,65 @@ func TestServe(t *testing.T) {
 	}
 	if text, code := ask(dir, secret, "sessions", "list"); code != exitError || !strings.Contains(text, "is regie serve running there?") {
 		t.Errorf("when it has ended: %d, %s", code, text)
+	}
+}
+
+// everyCommand asks a server by each command, from another directory and with another data directory: what works does so with the exit codes that it has
+// on its own machine, and what cannot says so.
+func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {
+	t.Helper()
+	for _, c := range []struct {
+		command string
+		code    int
+		says    string
+	}{
+		{`run|write "x" to a.txt|--on-approval|park`, exitParked, "waiting for an approval"},
+		{"approvals", exitDone, "write 1 line to a.txt"},
+		{"approve|last", exitDone, "allowed: 1"},
+		{`run|write "x" to b.txt|--on-approval|park`, exitParked, "waiting for an approval"},
+		{"deny|last|--reason|not now", exitDone, "denied: 1"},
+		{"deny|last", exitError, "nothing waits"},
+		{"answer|last|yes", exitError, "nothing waits"},
+		{`run|write "x" to c.txt|--on-approval|deny`, exitDenied, "DENIED"},
+		{`run|write "x" to c.txt|--on-approval|fail`, exitDenied, "DENIED"},
+		{"run|what is in facts.txt|--max-replies|1", exitLimit, "limit"},
+		{"run|what is in facts.txt|--json", exitDone, `"end_reason":"ANSWERED"`},
+		{"run|hello|--timeout|1ns", exitTimeout, "time is up"},
+		{"run|--resume|nothing", exitUsage, "regie"},
+		{"sessions|show|last", exitDone, "agent"},
+		{"sessions|rename|last|Boiler", exitDone, ""},
+		{"sessions|fork|last", exitDone, "forked"},
+		{"sessions|export|last", exitDone, "regie-session-1"},
+		{"sessions|export|last|--format|markdown", exitDone, "# Boiler"},
+		{"sessions|rm|last|--yes", exitDone, ""},
+		{"runs|list", exitDone, "ANSWERED"},
+		{"runs|show|last", exitDone, "run "},
+		{"prompt|show|last", exitDone, ""},
+		{"rules|list", exitDone, ""},
+		{"verify", exitDone, "not what was written: 0"},
+		{"undo|--yes", exitDone, "files put back: 1"},
+		{"cache|stats", exitDone, "answers kept"},
+		{"cache|clear", exitDone, ""},
+		{"models", exitDone, "demo"},
+		{"models|--json", exitDone, `"chosen": true`},
+		{"search|boiler", exitDone, "facts.txt:1"},
+		{"search|--exact|boiler", exitDone, "facts.txt:1"},
+		{"search|--regex|b.iler|--json", exitDone, `"path": "facts.txt"`},
+		{"search|--exact|BOILER", exitError, "nothing found"},
+		{"search|boiler|nowhere", exitError, "nowhere"},
+		{"index", exitUsage, "leave --server"},
+		{"trust", exitUsage, "leave --server"},
+		{"skills", exitUsage, "leave --server"},
+		{"serve", exitUsage, "leave --server out"},
+		{"setup", exitUsage, "leave --server out"},
+		{"doctor", exitUsage, "leave --server out"},
+		{"demo", exitUsage, "leave --server out"},
+		{"mcp", exitDone, ""},
+		{"acp", exitDone, ""},
+		{"chat", exitDone, ""},
+	} {
+		if text, code := ask(strings.Split(c.command, "|")...); code != c.code || !strings.Contains(text, c.says) {
+			t.Errorf("regie --server %s: %d, want %d with %q: %s", strings.ReplaceAll(c.command, "|", " "), code, c.code, c.says, text)
+		}
 	}
 }

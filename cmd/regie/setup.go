@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -20,16 +22,17 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-type setupFlags struct{ keyStdin bool }
+type setupFlags struct{ keyStdin, keyring bool }
 
 func (c *command) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
-		Use: "setup", Args: usage(cobra.NoArgs), Short: c.text.T("Choose a model: a key, a server, or the demo"),
+		Use: "setup", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("Choose a model: a key, a server, or the demo"),
 		Long: c.text.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.setup(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.keyStdin, "key-stdin", false, c.text.T("read the key from the first line of standard input"))
+	cmd.Flags().BoolVar(&f.keyring, "keyring", false, c.text.T("keep the key of --key-stdin in the keyring of the operating system, not in setup.yaml"))
 	c.modelFlags(cmd)
 	return cmd
 }
@@ -63,15 +66,20 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 		choice{c.text.T("paste a key (%s)", c.keyed()), func() error { return c.pasteKey(ctx, in) }},
 		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in) }},
 		choice{c.text.T("the demo: a few rules, no model, nothing to pay"), func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) }})
-	fmt.Fprintln(c.stderr)
-	for i, one := range choices {
-		fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %d. %s", i+1, one.what)))
+	for {
+		fmt.Fprintln(c.stderr)
+		for i, one := range choices {
+			fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %d. %s", i+1, one.what)))
+		}
+		n, err := c.number(in, c.text.T("Which? "), len(choices))
+		if err == nil {
+			err = choices[n].run()
+		}
+		if _, left := errors.AsType[exit](err); err == nil || left || regie.CodeOf(err) == regie.CodeNoPermission {
+			return err
+		}
+		fmt.Fprintln(c.stderr, "✗ "+plain.Strip(c.text.Error(err))) // nothing was stored: they choose again, Ctrl-D ends
 	}
-	n, err := c.number(in, c.text.T("Which? "), len(choices))
-	if err != nil {
-		return err
-	}
-	return choices[n].run()
 }
 
 // setupByFlags is setup without questions.
@@ -88,7 +96,12 @@ func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Read
 		if err != nil {
 			return err
 		}
-		p.APIKey = key
+		if err := plausible(key); err != nil {
+			return err
+		}
+		p = pasted(p, key)
+	} else if f.keyring {
+		return regie.Errorf(codeUsage, "--keyring says where the key of --key-stdin is kept: give it there")
 	}
 	p, models, untried := c.try(ctx, p)
 	if untried != nil && (regie.CodeOf(untried) != regie.CodeProviderRejected || c.config.Model == "") {
@@ -103,7 +116,44 @@ func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Read
 	if err := knows(models, model); err != nil {
 		return err
 	}
+	if f.keyring {
+		kept, err := config.KeepInKeyring(p)
+		if err != nil {
+			return err
+		}
+		p = kept
+	}
 	return c.store(p, model, untried)
+}
+
+// pasted is a provider with a key that a person has given now.
+func pasted(p config.Provider, key string) config.Provider {
+	p.APIKey, p.Origin = key, maps.Clone(p.Origin)
+	delete(p.Origin, "api_key")
+	return p
+}
+
+// keep asks where a key is kept that a person has given, where there is a keyring that answers; else it is kept in the private file.
+func (c *command) keep(in *bufio.Reader, p config.Provider) (config.Provider, error) {
+	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" { // and stays there
+		return config.InKeyring(p, name), nil
+	}
+	if p.APIKey == "" || p.Origin["api_key"] != "" && os.Getenv(p.Origin["api_key"]) == p.APIKey || !config.KeyringAnswers() {
+		return p, nil
+	}
+	fmt.Fprintln(c.stderr, "  1. "+c.text.T("in the keyring of this system"))
+	fmt.Fprintln(c.stderr, "  2. "+c.text.T("in setup.yaml, readable by you alone"))
+	for {
+		answer, err := c.ask(in, c.text.T("Where is the key kept? (Enter for 1): "))
+		switch {
+		case err != nil:
+			return p, err
+		case answer == "" || answer == "1":
+			return config.KeepInKeyring(p)
+		case answer == "2":
+			return p, nil
+		}
+	}
 }
 
 // try asks a provider for its models; the error says why nothing was tried out. Where nothing is at the address of an OpenAI-compatible
@@ -111,6 +161,11 @@ func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Read
 func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, []app.ModelInfo, error) {
 	models, err := app.TryProvider(ctx, p)
 	u, failed := url.Parse(p.BaseURL)
+	if err != nil && failed == nil && regie.CodeOf(err) != regie.CodeProviderAuth {
+		if proxy, _ := http.ProxyFromEnvironment(&http.Request{URL: u}); proxy != nil {
+			fmt.Fprintln(c.stderr, plain.Strip(c.text.T("asked through the proxy %s, which the environment names", proxy.Host)))
+		}
+	}
 	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil || strings.Trim(u.Path, "/") != "" {
 		return p, models, err
 	}
@@ -165,13 +220,21 @@ func preferred(p config.Provider, models []app.ModelInfo) string {
 // leastKey is shorter than any vendor's key, in bytes.
 const leastKey = 8
 
+// plausible refuses what cannot be a key, before it is sent to somebody.
+func plausible(key string) error {
+	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return regie.Errorf(codeUsage, "that is no key: a key is one long word; nothing was sent")
+	}
+	return nil
+}
+
 func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	key, err := c.secret(in, c.text.T("Paste the key (it is not shown): "))
 	if err != nil {
 		return err
 	}
-	if len(key) < leastKey || strings.ContainsAny(key, " \t") { // it would be sent to somebody
-		return regie.Errorf(codeUsage, "that is no key: a key is one long word; nothing was sent")
+	if err := plausible(key); err != nil {
+		return err
 	}
 	kind := config.TypeOfKey(key)
 	name := kind.Name
@@ -186,8 +249,7 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 		return err
 	}
 	p, _ := settings.Named(name)
-	p.APIKey = key
-	return c.take(ctx, in, p)
+	return c.take(ctx, in, pasted(p, key))
 }
 
 func (c *command) nameServer(ctx context.Context, in *bufio.Reader) error {
@@ -268,6 +330,9 @@ func (c *command) take(ctx context.Context, in *bufio.Reader, p config.Provider)
 			fmt.Fprintln(c.stderr, plain.Strip(c.text.Error(err)))
 			continue
 		}
+		if p, err = c.keep(in, p); err != nil {
+			return err
+		}
 		return c.store(p, answer, untried)
 	}
 }
@@ -286,6 +351,13 @@ func (c *command) store(p config.Provider, model string, untried error) error {
 	if model == "" {
 		model = p.Name
 	}
+	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" {
+		fmt.Fprintln(c.stderr, plain.Strip("✓ "+c.text.T("the key is in the keyring of this system, as %s of regie; no file has it", name)))
+	}
+	if over := c.overruled(p.Name, model); over != "" {
+		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model", path, over)))
+		return nil
+	}
 	if untried != nil {
 		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
 			p.Name, model, path, c.text.Error(untried))))
@@ -293,6 +365,23 @@ func (c *command) store(p config.Provider, model string, untried error) error {
 	}
 	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path)))
 	return nil
+}
+
+// overruled is what goes before what was just stored, empty where nothing does.
+func (c *command) overruled(provider, model string) string {
+	flags := c.flags
+	flags.Provider, flags.Model, flags.BaseURL = "", "", ""
+	now, err := config.Load(os.Getenv, flags)
+	switch {
+	case err != nil:
+		return ""
+	case now.Provider != provider:
+		return now.Origin["provider"]
+	case now.Model != model && model != provider:
+		return now.Origin["model"]
+	default:
+		return ""
+	}
 }
 
 // number asks for one of n, until it is one.
@@ -324,8 +413,8 @@ func line(in *bufio.Reader) (string, error) {
 
 // secret reads a line without showing it.
 func (c *command) secret(in *bufio.Reader, question string) (string, error) {
+	show := hide(c.stdin) // before it is asked for: who pastes at once is not shown either
 	fmt.Fprint(c.stderr, question)
-	show := hide(c.stdin)
 	defer func() {
 		show()
 		fmt.Fprintln(c.stderr)

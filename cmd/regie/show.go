@@ -54,6 +54,12 @@ func showRun(w io.Writer, t *text.Printer, view store.RoundView) error {
 			}
 			shown[line] = true
 		}
+		for _, line := range chat.HookLines(t, &view.Notices[i]) {
+			if !shown[line] {
+				p.line("%s", line)
+			}
+			shown[line] = true
+		}
 	}
 	for i := range view.Enrichments {
 		p.line("")
@@ -96,6 +102,13 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 	}
 	showSummary(p, t, e.Summary)
 	if e.Reply == nil {
+		return
+	}
+	if e.Reason == regie.ExchangeCommand {
+		p.line("  %s", t.T("a command of the person's own; no model was asked"))
+		for i := range e.Calls {
+			showCall(p, t, &e.Calls[i])
+		}
 		return
 	}
 	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(e.ModelUS), t.T("first byte"), milliseconds(e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
@@ -171,7 +184,7 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 		if e.Reply == nil {
 			continue
 		}
-		if ai := e.Reply.AI; ai == nil || ai.Cached.IsZero() { // else no model was asked
+		if ai := e.Reply.AI; e.Reason != regie.ExchangeCommand && (ai == nil || ai.Cached.IsZero()) { // else no model was asked
 			attempts++
 		}
 		usage, model = add(usage, e.Usage), model+e.ModelUS

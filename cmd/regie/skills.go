@@ -99,7 +99,7 @@ func (c *command) skillLines(set *app.SkillSet, seen *app.Project, line func(for
 	for i := range set.Notices {
 		line("%s", c.noticeLine(&set.Notices[i]))
 	}
-	if skills, _ := seen.Dormant(); skills > 0 {
+	if skills, _, _ := seen.Dormant(); skills > 0 {
 		line("! %s", c.text.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them", skills))
 	}
 }

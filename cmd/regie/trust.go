@@ -28,7 +28,7 @@ func (c *command) trustCommand() *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
 		Use: "trust [DIR]", Args: usage(cobra.MaximumNArgs(1)), Short: c.text.T("Decide whether what a workspace's files say to agents counts"),
-		Long: c.text.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml and the skills in .regie/skills and .agents/skills. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
+		Long: c.text.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.list && (f.revoke || f.show || f.yes || len(args) > 0) || f.revoke && (f.show || f.yes) || f.show && f.yes {
 				return regie.Errorf(codeUsage, "--list, --revoke, --show and --yes exclude each other, and --list takes no directory")
@@ -111,6 +111,7 @@ func (c *command) showProject(seen *app.Project) error {
 		return p.err
 	}
 	c.showKeys(p, seen)
+	c.showServers(p, seen)
 	if len(seen.Skills)+len(seen.Notices) > 0 {
 		p.line("")
 		p.line("%s", c.text.T("Skills, which an agent reads when a task is about what they say:"))
@@ -177,6 +178,54 @@ func (c *command) showKeys(p *printer, seen *app.Project) {
 	if seen.Allowing > 0 {
 		p.line("  ! %s", c.text.T("rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
 	}
+}
+
+// showServers prints the MCP servers that a workspace names, with what would run.
+func (c *command) showServers(p *printer, seen *app.Project) {
+	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
+		return
+	}
+	p.line("")
+	p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json"))
+	if seen.ServersBroken != nil {
+		p.line("  ✗ %s", plain.Line(c.text.Error(seen.ServersBroken)))
+	}
+	for i := range seen.Servers {
+		s := &seen.Servers[i]
+		what := s.URL
+		if s.Command != "" {
+			what = shellWords(append([]string{s.Command}, s.Args...))
+		}
+		p.line("  %s", plain.Line(c.pair(s.Name, what)))
+		if s.Dir != "" {
+			p.line("      %s", plain.Line(c.text.T("in %s", s.Dir)))
+		}
+		if len(s.Variables) > 0 {
+			p.line("      %s", plain.Line(c.text.T("gets from your environment: %s", strings.Join(s.Variables, ", "))))
+		}
+		if len(s.Ignored) > 0 {
+			p.line("      %s", plain.Line(c.text.T("means nothing here: %s", strings.Join(s.Ignored, ", "))))
+		}
+		switch {
+		case s.Yours:
+			p.line("      %s", c.text.T("is not used: your own settings name a server so"))
+		case s.Disabled:
+			p.line("      %s", c.text.T("is turned off by the file"))
+		case s.Why != nil:
+			p.line("      ✗ %s", plain.Line(c.text.Error(s.Why)))
+		}
+	}
+}
+
+// shellWords shows a command with its arguments told apart.
+func shellWords(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		if out[i] = word; word == "" || strings.ContainsAny(word, " \t\n\"'\\$`;&|<>(){}*?#~") {
+			out[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // use says what becomes of a key of a workspace's file.
@@ -292,15 +341,17 @@ func (c *command) tellProject(root string) {
 	if seen.Damaged != nil {
 		tell(c.text.Error(seen.Damaged))
 	}
-	skills, settings := seen.Dormant()
+	skills, settings, servers := seen.Dormant()
 	switch {
 	case seen.Unread != nil && !errors.Is(seen.Unread, fs.ErrNotExist):
 		tell(c.text.T("what this workspace holds for agents is not trusted and does not count: %s", c.text.Error(seen.Unread)))
-	case skills+settings == 0:
+	case skills+settings+servers == 0:
 	case seen.State == app.StateChanged:
 		tell(c.text.T("what this workspace holds for agents has changed since it was trusted, and does not count until you look at it with regie trust: %s", changes(&seen)))
 	case seen.State == app.StateElsewhere:
 		tell(c.text.T("another directory stands here than the one that was trusted: what it holds for agents does not count until you look at it with regie trust"))
+	case servers > 0:
+		tell(c.text.T("this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents, which do not count until you trust them: regie trust shows them, with what they would run", skills, settings, servers))
 	default:
 		tell(c.text.T("this workspace holds skills (%d) and settings (%d) for agents, which do not count until you trust them: regie trust shows them", skills, settings))
 	}

@@ -85,9 +85,21 @@ func (c *command) speak(root *cobra.Command) {
 	).Replace(root.UsageTemplate()))
 	root.InitDefaultHelpCmd()
 	each(root, func(cmd *cobra.Command) {
+		if cmd != root && cmd.HasSubCommands() && !cmd.Runnable() { // cobra shows its help whatever follows, and calls that done
+			cmd.Args, cmd.RunE = usage(cobra.NoArgs), func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 		cmd.Flags().BoolP("help", "h", false, t.T("this help"))
-		if cmd.Name() == "help" {
+		switch {
+		case cmd.Name() == "help":
 			cmd.Short = t.T("Help on a command")
+		case cmd.Name() == "completion":
+			cmd.Short, cmd.Long = t.T("What shells complete commands with"), t.T("Print what a shell completes commands with: commands, flags, and the ids of sessions, runs and approvals. It reads what is stored, asks no server and starts nothing.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
+		case cmd.HasParent() && cmd.Parent().Name() == "completion":
+			cmd.Short = t.T("What %s completes commands with", cmd.Name())
+			cmd.Long = ""
+			if f := cmd.Flags().Lookup("no-descriptions"); f != nil {
+				f.Usage = t.T("without a few words on each")
+			}
 		}
 	})
 	root.Flags().BoolP("version", "v", false, t.T("the version of this program"))

@@ -180,9 +180,9 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// refusals counts the calls of a run that were not run: because nobody could be asked, because a person said no, because nobody
-// answered in time; and those of which nobody knows whether they happened.
-type refusals struct{ forbidden, denied, expired, unknown int }
+// refusals counts the calls of a run that were not run: because a rule or a hook forbids them, because nobody could be asked, because a
+// person said no, because nobody answered in time; and those of which nobody knows whether they happened.
+type refusals struct{ forbidden, unasked, denied, expired, unknown int }
 
 func refused(view store.RoundView) (r refusals) {
 	for _, exchange := range view.Exchanges {
@@ -191,8 +191,10 @@ func refused(view store.RoundView) (r refusals) {
 			switch {
 			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeUserRejected:
 				r.denied++
-			case call.NotRun == regie.NotRunDenied:
+			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeForbidden:
 				r.forbidden++
+			case call.NotRun == regie.NotRunDenied:
+				r.unasked++
 			case call.NotRun == regie.NotRunExpired:
 				r.expired++
 			case call.State == regie.CallUnknown:
@@ -224,7 +226,9 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 		}
 		switch r := refused(view); {
 		case r.forbidden > 0:
-			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.forbidden, id)
+			return exitDenied, t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s", r.forbidden, id)
+		case r.unasked > 0:
+			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.unasked, id)
 		case r.denied > 0:
 			return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", r.denied, id)
 		case r.expired > 0:
@@ -235,7 +239,7 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 		return exitDone, ""
 	case regie.EndDenied:
 		return exitDenied, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
-	case regie.EndLimit, regie.EndEarlyStop:
+	case regie.EndLimit, regie.EndEarlyStop, regie.EndWatchdog:
 		return exitLimit, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 	case regie.EndInterrupted, regie.EndStopped:
 		return exitInterrupted, t.T("interrupted; see: regie runs show %s", id)

@@ -172,6 +172,7 @@ type body struct {
 	End     regie.RoundEnd     `json:"end_reason"`
 	Note    regie.Sentence     `json:"end_note"`
 	CallID  regie.ID           `json:"call_id"`
+	Message regie.ID           `json:"message_id"`
 	Tool    string             `json:"tool"`
 	Plan    struct {
 		Steps []struct {
@@ -205,6 +206,10 @@ func (f *follower) event(ctx context.Context, event *regie.Event) error {
 			if b.RoundID == f.round && !f.pending {
 				f.end, f.note = b.End, b.Note
 			}
+		}
+	case regie.EventMessageWithdrawn:
+		if f.pending && b.Message == f.own { // it was taken back elsewhere, or its session was stopped
+			f.end = regie.EndStopped
 		}
 	case regie.EventStreamReset:
 		told := f.told

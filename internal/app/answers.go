@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -173,7 +172,7 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 }
 
 // answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
-// else it cancels the question, as a message that steers.
+// else it cancels the question, as a message that steers. Who may do neither is told so; a question that opens later meets the store's own word on it.
 func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
 	if in.WhenBusy == store.Reject {
 		return dispatch.Run{}, false, nil
@@ -186,12 +185,15 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 	if known, err := l.store.Known(ctx, in.SessionID, in.ClientID); known || err != nil {
 		return dispatch.Run{}, false, err
 	}
+	if in.LeavesWaits {
+		return dispatch.Run{}, false, store.ErrLeavesWaits
+	}
 	question := &inbox.Questions[0]
 	if !question.Module.AllowFreeText {
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}
-	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: said(in)}}, in.ClientID)
+	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: said(in)}, By: in.By}, in.ClientID)
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
 		return dispatch.Run{}, false, nil
@@ -199,7 +201,10 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}
-	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, Answered: true}, err == nil, err
+	if err == nil && out.Seq == 0 { // the same message was faster: it is being repeated
+		return dispatch.Run{}, false, nil
+	}
+	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, MessageID: out.MessageID, Seq: out.Seq, Answered: true}, err == nil, err
 }
 
 // Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled (decision 6).
@@ -208,7 +213,7 @@ func (l *local) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, e
 		return dispatch.Stopped{}, err
 	}
 	withdrawn, err := l.store.Withdrawn(ctx, session)
-	return dispatch.Stopped{Withdrawn: slices.Concat([]regie.Message{}, withdrawn)}, err
+	return dispatch.Stopped{Withdrawn: append([]regie.Message{}, withdrawn...)}, err // a list that is never null
 }
 
 func (l *local) stop(ctx context.Context, session regie.ID) error {
@@ -231,6 +236,11 @@ func (l *local) stop(ctx context.Context, session regie.ID) error {
 			return err
 		}
 	}
+}
+
+// TakeBack implements dispatch.Control.
+func (l *local) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
+	return l.store.TakeBack(ctx, in.SessionID, in.MessageID)
 }
 
 // CloseSession implements dispatch.Control.

@@ -202,6 +202,7 @@ func TestCompatBadInput(t *testing.T) {
 		"a schema that is none":     {http.MethodPost, passChat, `{"model":"main",` + hi + `,"tools":[{"type":"function","function":{"name":"a","parameters":7}}]}`, nil, 400, ""},
 		"an effort that is none":    {http.MethodPost, passChat, `{"model":"main",` + hi + `,"reasoning_effort":"extreme"}`, nil, 400, ""},
 		"the wrong method":          {http.MethodGet, passChat, ``, nil, 405, ""},
+		"a method of nobody's":      {"BREW", "/v1/responses/resp_x", ``, nil, 405, ""},
 		"nothing there":             {http.MethodGet, "/v1/embeddings", ``, nil, 404, ""},
 		"a model that is not there": {http.MethodGet, "/v1/models/x", ``, nil, 404, "model"},
 		"a response of nobody":      {http.MethodGet, "/v1/responses/resp_x", ``, nil, 404, ""},
@@ -211,6 +212,9 @@ func TestCompatBadInput(t *testing.T) {
 			out := d.do(c.method, c.path, c.body, c.headers)
 			if out.status != c.status || out.Error.Param != c.param || out.Error.Message == "" || out.Error.Code == "" || out.header.Get("X-Should-Retry") != "false" {
 				t.Errorf("%d %.300s", out.status, out.body)
+			}
+			if is := out.Error.Code == string(regie.CodeNoMethod); is != (out.status == http.StatusMethodNotAllowed) || is != (out.header.Get("Allow") != "") {
+				t.Errorf("%q may be used: %s", out.header.Get("Allow"), out.body)
 			}
 		})
 	}

@@ -15,43 +15,58 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// openaiClient returns node and the script that talks with OpenAI's own client, which make npm installs.
-func openaiClient(t *testing.T) (node, script string) {
+// The clients that others wrote: a package of npm, and the script that talks with it.
+const (
+	openaiClient, openaiScript       = "openai", "client.mjs"
+	anthropicClient, anthropicScript = "@anthropic-ai/sdk", "anthropic.mjs"
+)
+
+// npmClient returns node and a script that talks with a client of others, which make npm installs.
+func npmClient(t *testing.T, client, script string) (node, path string) {
 	t.Helper()
-	script = filepath.Join("..", "compat", "testdata", "client.mjs")
-	_, err := os.Stat(filepath.Join("..", "compat", "testdata", "npm", "node_modules", "openai", "index.mjs"))
+	_, err := os.Stat(filepath.Join("..", "compat", "testdata", "npm", "node_modules", filepath.FromSlash(client), "index.mjs"))
 	if err == nil {
 		node, err = exec.LookPath("node")
 	}
 	if err != nil {
 		if os.Getenv("REGIE_CI") == "1" {
-			t.Fatalf("OpenAI's client is not there (make npm installs it): %v", err)
+			t.Fatalf("the client %s of npm is not there (make npm installs it): %v", client, err)
 		}
-		t.Skip("OpenAI's client is not there: make npm installs it")
+		t.Skipf("the client %s of npm is not there: make npm installs it", client)
 	}
-	return node, script
+	return node, filepath.Join("..", "compat", "testdata", script)
 }
 
-// runs has the client of others do one case, and compares what came of it.
+// runs has OpenAI's client do one case, and compares what came of it; claude has Anthropic's.
 func (d *door) runs(which, want string) {
 	d.t.Helper()
-	node, script := openaiClient(d.t)
-	command := exec.CommandContext(d.t.Context(), node, script, d.server.URL+"/v1", which)
+	npmRuns(d.t, openaiClient, openaiScript, want, d.server.URL+"/v1", which)
+}
+
+func (d *door) claude(which, want string) {
+	d.t.Helper()
+	npmRuns(d.t, anthropicClient, anthropicScript, want, d.server.URL+"/v1", which)
+}
+
+func npmRuns(t *testing.T, client, script, want string, args ...string) {
+	t.Helper()
+	node, path := npmClient(t, client, script)
+	command := exec.CommandContext(t.Context(), node, append([]string{path}, args...)...)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		d.t.Fatalf("%v: %s", err, stderr.String())
+		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	var got, wanted any
 	if err := json.Unmarshal(out, &got); err != nil {
-		d.t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s", err, out)
 	}
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(wanted, got); diff != "" {
-		d.t.Errorf("%s (-want +got):\n%s", which, diff)
+		t.Errorf("%v (-want +got):\n%s", args, diff)
 	}
 }
 
@@ -91,23 +106,27 @@ func TestCompatOpenAI(t *testing.T) {
 		m := newModel(t, once(says("Looking.", call{"l", "files__list_files", `{}`}), nil), refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`))
 		newBed(t, m).door().runs("failsMidway", `{"text":"Looking.","error":"APIError","code":"PROVIDER_AUTH"}`)
 	})
-	t.Run("abort", func(t *testing.T) {
-		free := make(chan struct{})
-		m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			chunk(w, map[string]any{"content": "Half"})
-			<-free
-			says(" whole")(w, r)
-		})
-		d := newBed(t, m).door()
-		d.runs("abort", `{"aborted":true}`)
-		close(free)
-		rounds, err := d.conn.List(t.Context(), store.RoundFilter{Limit: 10})
-		if err != nil || len(rounds) != 1 {
-			t.Fatalf("%d rounds, %v", len(rounds), err)
-		}
-		d.until(d.conn, rounds[0].Session.ID, func(e *regie.Event) bool {
-			return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED")
-		})
+	t.Run("abort", func(t *testing.T) { aborts(t, (*door).runs) })
+}
+
+// aborts has a client leave in the middle of a stream: the round goes on.
+func aborts(t *testing.T, client func(d *door, which, want string)) {
+	t.Helper()
+	free := make(chan struct{})
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "Half"})
+		<-free
+		says(" whole")(w, r)
+	})
+	d := newBed(t, m).door()
+	client(d, "abort", `{"aborted":true}`)
+	close(free)
+	rounds, err := d.conn.List(t.Context(), store.RoundFilter{Limit: 10})
+	if err != nil || len(rounds) != 1 {
+		t.Fatalf("%d rounds, %v", len(rounds), err)
+	}
+	d.until(d.conn, rounds[0].Session.ID, func(e *regie.Event) bool {
+		return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED")
 	})
 }

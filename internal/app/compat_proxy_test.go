@@ -259,3 +259,81 @@ func TestCompatProxyCache(t *testing.T) {
 		t.Errorf("%d calls are logged as cached", cached)
 	}
 }
+
+// TestCompatProxyCachesStreams gives a stream that came to its end again, byte for byte, and none that did not, or that calls something.
+func TestCompatProxyCachesStreams(t *testing.T) {
+	const calls = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}}]},"finish_reason":null}]}` + "\n\n"
+	body := ""
+	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, body)
+	})
+	d := passes(t, v, nil)
+	if d.settings.Database != "" {
+		t.Skip("where several processes share a database nothing is held in memory")
+	}
+	for i, c := range []struct {
+		content, says string
+		asks          int
+		hit           string
+	}{
+		{"hi", streamedReply + streamedUsage + "data: [DONE]\n\n", 1, ""},
+		{"hi", "", 1, "hit"},
+		{"no end", streamedReply, 2, ""},
+		{"no end", streamedReply, 3, ""},
+		{"calls", calls + "data: [DONE]\n\n", 4, ""},
+		{"calls", calls + "data: [DONE]\n\n", 5, ""},
+		{"long", "data: " + strings.Repeat("x", 1<<20) + "\n\ndata: [DONE]\n\n", 6, ""},
+		{"long", "data: y\n\ndata: [DONE]\n\n", 7, ""},
+	} {
+		body = c.says
+		want := strings.Replace(c.says, streamedUsage, "", 1)
+		if c.hit != "" {
+			want = streamedReply + "data: [DONE]\n\n"
+		}
+		out := d.do(http.MethodPost, passChat, `{"model":"far/x","stream":true,"messages":[{"role":"user","content":"`+c.content+`"}],"temperature":0}`, nil)
+		if out.body != want || v.asked() != c.asks || out.header.Get("X-Regie-Cache") != c.hit || out.header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%d: asked %d times, %q: %.300s", i, v.asked(), out.header, out.body)
+		}
+	}
+	cached := 0
+	for _, call := range d.logged(8) {
+		if call.Cached && call.Usage == (regie.Usage{}) && call.Money.Known {
+			cached++
+		}
+	}
+	if cached != 1 {
+		t.Errorf("%d calls are logged as cached", cached)
+	}
+}
+
+// TestCompatProxyCut cuts a stream for the client where its provider's was cut, so that it does not look whole, cached or not.
+func TestCompatProxyCut(t *testing.T) {
+	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, streamedReply)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	d := passes(t, v, nil)
+	for _, temperature := range []string{"1", "0"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","stream":true,"messages":[],"temperature":`+temperature+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err == nil || string(got) != streamedReply {
+			t.Errorf("at temperature %s it looks whole (%v): %s", temperature, err, got)
+		}
+	}
+	for _, call := range d.logged(2) {
+		if call.Code != regie.CodeTruncatedStream {
+			t.Errorf("%+v", call)
+		}
+	}
+}

@@ -325,7 +325,7 @@ func TestCompatKey(t *testing.T) {
 		t.Errorf("%d requests: %s, then %s", m.count(), first.body, again.body)
 	}
 	other := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"bye"}]}`, key)
-	if other.status == http.StatusOK || other.Error.Code != "CONFLICT" {
+	if other.status == http.StatusOK || other.status != http.StatusConflict && other.status != http.StatusInternalServerError || other.Error.Code != "KEY_REUSED" {
 		t.Errorf("%d %s", other.status, other.body)
 	}
 }
@@ -421,5 +421,39 @@ func TestCompatDisconnect(t *testing.T) {
 	}
 	if round := d.await(d.conn, dispatch.Run{SessionID: id, RoundID: view.History[0].ID}).Round; round.End != regie.EndAnswered {
 		t.Errorf("the round ended %s", round.End)
+	}
+}
+
+// TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered when it is back, so no client is to send it again.
+func TestCompatStopped(t *testing.T) {
+	for name, c := range map[string]struct{ path, body string }{
+		"chat":                {passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`},
+		"chat, streamed":      {passChat, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
+		"responses":           {"/v1/responses", `{"model":"main","input":"hi"}`},
+		"responses, streamed": {"/v1/responses", `{"model":"main","stream":true,"input":"hi"}`},
+		"messages":            {passMessages, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`},
+		"messages, streamed":  {passMessages, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 8)
+			d := newBed(t, newModel(t, func(_ http.ResponseWriter, r *http.Request) {
+				asked <- struct{}{}
+				<-r.Context().Done()
+			})).door()
+			ended := make(chan error, 1)
+			go func() {
+				<-asked
+				ended <- d.conn.Close()
+			}()
+			out := d.do(http.MethodPost, c.path, c.body, nil)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			d.closed = true
+			d.server.Close()
+			if !strings.Contains(out.body, `"`+string(regie.CodeEngineGone)+`"`) || out.header.Get("X-Should-Retry") != "false" {
+				t.Errorf("%d %v %s", out.status, out.header, out.body)
+			}
+		})
 	}
 }

@@ -26,6 +26,7 @@ type Conn struct {
 	mu     sync.Mutex
 	engine *Engine
 	client *client.Client
+	away   bool // Options.Away was told so
 }
 
 // Connect attaches to the data directory.
@@ -199,14 +200,19 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		control, err := c.attach(ctx)
 		if regie.CodeOf(err) == regie.CodeServerDown && !since.IsZero() && time.Since(since) < goneFor && rest(ctx, pause) == nil {
+			c.tell(time.Since(since) > awayAfter)
 			continue // it is being started again
 		}
 		if err != nil {
 			var none T
 			return none, err
 		}
+		c.tell(false)
 		asked := time.Now()
 		out, err := fn(control)
+		if regie.CodeOf(err) == regie.CodeNoToken && c.options.Config.Server != "" {
+			return out, regie.Errorf(regie.CodeNoToken, "the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)", c.options.Config.Server)
+		}
 		if regie.CodeOf(err) == regie.CodeLocked && c.isClient(control) && c.options.Config.Server == "" {
 			return out, silent(c.options.Config.DataDir)
 		}
@@ -222,6 +228,20 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 		if err := rest(ctx, pause); err != nil {
 			return out, err
 		}
+	}
+}
+
+// awayAfter is how long an engine may be gone before people are told.
+const awayAfter = 500 * time.Millisecond
+
+// tell says that no engine answers, or that one does again, where that is news.
+func (c *Conn) tell(away bool) {
+	c.mu.Lock()
+	news := away != c.away
+	c.away = away
+	c.mu.Unlock()
+	if news && c.options.Away != nil {
+		c.options.Away(away)
 	}
 }
 
@@ -292,6 +312,11 @@ func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
 // Stop implements dispatch.Control.
 func (c *Conn) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	return on(ctx, c, func(control dispatch.Control) (dispatch.Stopped, error) { return control.Stop(ctx, session) })
+}
+
+// TakeBack implements dispatch.Control.
+func (c *Conn) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
+	return on(ctx, c, func(control dispatch.Control) (regie.Message, error) { return control.TakeBack(ctx, in) })
 }
 
 // CloseSession implements dispatch.Control.

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,8 +17,12 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// detectTime bounds the looking for models on this machine: where nothing listens it is known at once, and what listens may be busy.
-const detectTime = time.Second
+const (
+	// knockTime bounds the looking for a server on this machine: where nothing listens that is known at once.
+	knockTime = 300 * time.Millisecond
+	// detectTime bounds what one that listens may take for its list, so that the first screen is there within a second (spec 10.1).
+	detectTime = 900*time.Millisecond - knockTime
+)
 
 // Found is what was found without asking anybody but this machine (spec 10.1).
 type Found struct {
@@ -29,9 +35,12 @@ type Found struct {
 	// Running says that it answered, with Models.
 	Running bool
 	Models  []provider.Model
+	// Slow says that something listens there, and has not answered in time.
+	Slow bool
 }
 
-// Detect looks for models: in the settings, and for Ollama on this machine. It takes at most 300 ms.
+// Detect looks for models: in the settings, and for Ollama on this machine. Where nothing listens it takes at most 300 ms, else less than a
+// second. Nobody else is asked.
 func Detect(ctx context.Context, c config.Config, env func(string) string) Found {
 	var f Found
 	for _, name := range c.ProviderNames() {
@@ -44,11 +53,33 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		f.Elsewhere = true
 		return f
 	}
+	if !listens(ctx, f.Ollama) {
+		return f
+	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
 	models, err := list(ctx, config.Provider{Name: config.ProviderOllama, Type: config.ProviderOllama, BaseURL: f.Ollama})
-	f.Running, f.Models = err == nil, models
+	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
 	return f
+}
+
+// listens reports whether anything takes connections at an address of this machine.
+func listens(ctx context.Context, address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443"}[u.Scheme]
+	}
+	ctx, cancel := context.WithTimeout(ctx, knockTime)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(port, "80")))
+	if err == nil {
+		_ = conn.Close() // it was only knocked at
+	}
+	return err == nil
 }
 
 // usable reports whether a provider can be asked as it is: a server of others wants a key.

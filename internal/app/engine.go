@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,16 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/snapshot"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
@@ -28,6 +33,7 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/session"
 	"github.com/regie-run/regie/internal/toolkit/shell"
 	"github.com/regie-run/regie/internal/undo"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // Options set up an engine or a connection to one. Config is required.
@@ -57,6 +63,8 @@ type Options struct {
 	TuneEngine func(*engine.Config)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
+	// Away is told once when the engine that is asked has been gone for longer than a moment, and once when one answers again.
+	Away func(away bool)
 }
 
 // Engine is the engine of this process: it holds the data directory (decision 1).
@@ -76,6 +84,7 @@ type Engine struct {
 
 	holder, place string // as holderName gives them
 	proxy         *passer
+	counts        atomic.Pointer[metrics.Metrics] // nil where nobody counts
 }
 
 // OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
@@ -84,6 +93,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	workspace.Keep(ownPaths(&o.Config)...)
 	held, place, err := lock(o.Config.DataDir)
 	if err != nil {
 		return nil, err
@@ -102,6 +112,7 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	workspace.Keep(ownPaths(&o.Config)...)
 	store, err := openStore(ctx, o, nil, postgres.Others{})
 	if err != nil {
 		return nil, err
@@ -158,7 +169,11 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
 		cache: newCache(o.Config, store),
 	}
+	if !e.readOnly {
+		places.servers = newServers(places, o.Log)
+	}
 	e.indexes = newIndexes(o.Config, o.Log)
+	e.local.indexes = e.indexes
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: e.indexes})
 	if err != nil {
 		return err
@@ -195,20 +210,26 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
 		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, NetworkRetry: o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
-		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.scope,
+		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
 		Price: o.Config.Price, Caps: o.Config.File.Caps,
 	}
+	if hooks := newHooks(o.Config, o.Log); hooks != nil {
+		settings.Hooks = hooks
+	}
 	if o.Config.Database != "" {
 		settings.Holds = func() bool { return e.dispatcher.Holds() }
 	}
+	e.countReplies(&settings)
 	if o.TuneEngine != nil {
 		o.TuneEngine(&settings)
 	}
 	runner := engine.New(settings)
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, e.holder, o.Log)
+	e.present = dispatch.NewPresent(store, e.place, o.Config.File.Presence.Window(), o.Log)
+	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.After())
 	if o.Config.Database != "" {
 		e.dispatcher.Share(store, postgres.NewQueue(o.Config.Database, o.Log), e.place)
 	}
@@ -238,7 +259,7 @@ func (e *Engine) serve(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate})
+	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Trusted: true, Keys: e.store, Markdown: markdown})
 	e.server = &http.Server{Handler: handler} //nolint:gosec // a private Unix socket: its only clients are the user's own
 	e.served = make(chan struct{})
 	go func() {
@@ -252,6 +273,13 @@ func (e *Engine) serve(c config.Config) error {
 
 // translate renders an error's sentence in the language of who asked.
 func translate(language string, err error) string { return text.New(language).Error(err) }
+
+// markdown writes a session to be read, in a language.
+func markdown(language string, export *store.SessionExport) []byte {
+	var out bytes.Buffer
+	chat.Markdown(&out, text.New(language), export)
+	return out.Bytes()
+}
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it. A database that does
 // not answer for a moment is not damaged, and what runs has its own patience with it.
@@ -297,10 +325,16 @@ func (e *Engine) Close() error {
 			errs = append(errs, e.server.Close())
 			<-e.served
 		}
+		if e.present != nil && !e.readOnly {
+			e.present.Close()
+		}
 		errs = append(errs, e.store.Close())
 	}
 	if e.fleet != nil {
 		e.fleet.Close()
+	}
+	if e.local != nil && e.projects.servers != nil {
+		e.projects.servers.close()
 	}
 	if e.indexes != nil {
 		e.indexes.Close()

@@ -60,3 +60,13 @@ func levels(a config.Approvals) []approval.Level {
 	}
 	return []approval.Level{{Source: regie.SourceApp, Require: require, RequireValidation: a.RequireValidation}}
 }
+
+// CheckServers returns CodeBadRequest where an MCP server of the settings cannot be used as it is configured. None is started, and none asked.
+func CheckServers(c config.Config) error {
+	for _, name := range c.File.MCPNames() {
+		if err := mcpConfig(name, c.File.MCPServers[name], nil).Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

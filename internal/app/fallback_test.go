@@ -341,7 +341,7 @@ func TestFallbackIsResumed(t *testing.T) {
 			mu.Unlock()
 			if changed {
 				p := b.settings.Providers["two"]
-				p.APIKey = "another"
+				p.APIKeyEnv = "ANOTHER"
 				b.settings.Providers["two"] = p
 			}
 			conn = b.impatient()

@@ -33,6 +33,8 @@ type (
 	IndexQuery = index.Query
 	// IndexAnswer is what a search found.
 	IndexAnswer = index.Answer
+	// IndexMode is how it was looked for.
+	IndexMode = index.Mode
 	// IndexHit is a part of a file that answers a query.
 	IndexHit = index.Hit
 	// TextQuery is a text or an expression that is looked for.
@@ -74,6 +76,7 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, dirError(err, c.DataDir)
 	}
+	workspace.Keep(ownPaths(&c)...)
 	root, err := workspace.Open(dir)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,9 @@ import (
 // maxText bounds a message in bytes (spec 11.3).
 const maxText = 4 << 20
 
+// maxClientID bounds a client's id of a message in bytes, as an Idempotency-Key, which is taken for one.
+const maxClientID = 200
+
 // local is Control on the engine of this process.
 type local struct {
 	store      *sqlite.Store
@@ -35,6 +38,7 @@ type local struct {
 	undoer     *undo.Undoer
 	snapshots  *snapshot.Store
 	cache      *cache.Cache
+	present    *dispatch.Present                    // nil before it is wired
 	tools      func(context.Context) *tool.Registry // as engine.Config has it
 	config     config.Config
 	projects   *projects
@@ -42,8 +46,10 @@ type local struct {
 	storeOnly  bool // but takes answers
 	limits     regie.Limits
 	models     func(name string) (provider.Provider, error)
+	indexes    *indexes
 
 	mu         sync.Mutex
+	setupLink  func() string // of the server that is there; nil where none is
 	owner      regie.User
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels
@@ -70,6 +76,9 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	if err != nil {
 		return dispatch.Run{}, err
 	}
+	if err := ofPerson(&in, asks); err != nil {
+		return dispatch.Run{}, err
+	}
 	terms, err := l.terms(ctx, &in)
 	if err != nil {
 		return dispatch.Run{}, err
@@ -81,14 +90,15 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 	}
 	var accepted store.Accepted
 	submission := store.Submission{
-		SessionID: in.SessionID, WhenBusy: in.WhenBusy, History: imported(&in), Results: in.Results,
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, Command: in.Command != "", History: imported(&in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String()}, ClientID: in.ClientID, Text: in.Text, Rich: in.Segments,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String()}, ClientID: in.ClientID,
+			Text: typed(&in), Rich: in.Segments,
 			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
 		},
 		Round: regie.Round{
@@ -111,6 +121,9 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 }
 
 func (l *local) validate(in *dispatch.RunRequest) error {
+	if err := validCommand(in); err != nil {
+		return err
+	}
 	switch size := len(said(in)); {
 	case in.Text != "" && len(in.Segments) > 0:
 		return regie.Errorf(regie.CodeBadRequest, "the message has a text and segments: send what it says once")
@@ -118,8 +131,12 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
 		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
+	case len(in.ClientID) > maxClientID || storable(in.ClientID) != in.ClientID:
+		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text of at most %d bytes", maxClientID)
 	case in.SessionID.IsZero():
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
+	case in.Limits.Negative() != "":
+		return regie.Errorf(regie.CodeBadRequest, "the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
 	case in.Agent == "" || in.Provider == "" || in.Model == "":
 		return regie.Errorf(regie.CodeNoModel, "the request names no agent, provider or model")
 	case !filepath.IsAbs(in.Root):
@@ -168,7 +185,7 @@ func said(in *dispatch.RunRequest) string {
 	if len(in.Segments) > 0 {
 		return regie.LinearText(in.Segments)
 	}
-	return in.Text
+	return typed(in)
 }
 
 var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
@@ -196,21 +213,29 @@ func (l *local) serves(round regie.Round) error {
 	return root.Close()
 }
 
+// own finds the one user of this installation, made the first time. The lock is held.
+func (l *local) own(ctx context.Context) error {
+	if !l.owner.ID.IsZero() {
+		return nil
+	}
+	owner, err := l.store.EnsureUser(ctx, userName())
+	if err == nil {
+		l.owner, l.workspaces, l.levels = owner, map[string]regie.Workspace{}, map[string]regie.Hash{}
+	}
+	return err
+}
+
 // place finds the owner and the workspace of a request, and makes them the first time.
 func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.User, regie.Workspace, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.owner.ID.IsZero() {
-		owner, err := l.store.EnsureUser(ctx, userName())
-		if err != nil {
-			return regie.User{}, regie.Workspace{}, err
-		}
-		l.owner, l.workspaces, l.levels = owner, map[string]regie.Workspace{}, map[string]regie.Hash{}
+	if err := l.own(ctx); err != nil {
+		return regie.User{}, regie.Workspace{}, err
 	}
 	if workspace, ok := l.workspaces[in.Root]; ok {
 		return l.owner, workspace, nil
 	}
-	if err := l.placeable(in.Root); err != nil {
+	if err := l.placeable(ctx, &in); err != nil {
 		return l.owner, regie.Workspace{}, err
 	}
 	workspace, err := l.store.EnsureWorkspace(ctx, l.owner.ID, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
@@ -285,16 +310,26 @@ func (l *local) Spent(ctx context.Context, root string) (store.Spent, error) {
 	return out, err
 }
 
-// Events implements dispatch.Control.
+// Events implements dispatch.Control. Whoever follows is there (spec 5.4).
 func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
 	if _, _, err := l.store.Session(ctx, session); err != nil {
 		return err
 	}
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return l.dispatcher.Stream(ctx, session, after, sink)
 }
 
-// Watch implements dispatch.Control.
+// Watch implements dispatch.Control. Whoever watches is there.
 func (l *local) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return l.dispatcher.Watch(ctx, sink)
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -16,13 +18,34 @@ func (e *Engine) metrics(served *Served) *metrics.Metrics {
 			return e.store.Inbox(ctx, store.InboxFilter{Brief: true})
 		},
 		Streams: func() float64 { return float64(served.open.Load()) },
+		Deltas:  func() float64 { return float64(e.hub.Told()) },
+		Users: func() float64 {
+			users, _ := e.present.Connected()
+			return float64(users)
+		},
+		Slots: e.store.SlotCounts,
 		Spent: func(ctx context.Context) (int64, error) {
 			spent, err := e.store.SpentToday(ctx, "")
 			return spent.All.Cost, err
 		},
 	})
 	e.hub.Observe(counts.Happened)
+	e.counts.Store(counts)
 	return counts
+}
+
+// countReplies has the engine tell what no event says, to whoever counts by then.
+func (e *Engine) countReplies(c *engine.Config) {
+	c.Replied = func(r engine.Replied) {
+		if counts := e.counts.Load(); counts != nil {
+			counts.Replied(r.Provider, r.Model, r.Usage, r.Money, r.Cache)
+		}
+	}
+	c.Ended = func(r regie.Round) {
+		if counts := e.counts.Load(); counts != nil {
+			counts.Ended(r.Counters.Total)
+		}
+	}
 }
 
 // counted has requests counted, and waited for at the end.

@@ -18,6 +18,7 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/responses"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/store"
@@ -27,7 +28,11 @@ const (
 	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many may wait for that.
 	logEvery    = 100 * time.Millisecond
 	logBatch    = 512
-	maxUnlogged = 8192
+	maxUnlogged = 2048
+	// The caps of a workspace's own file hold from so much later on than it was written, for calls that are passed on.
+	capsTime = time.Second
+	// maxPriced is how many prices are known at once.
+	maxPriced = 1024
 	// leastAnswer is the least bound of an answer that a cap may set, longestAnswer the bound where a cap holds and the request sets none, in tokens
 	// (decision 29).
 	leastAnswer   = 1000
@@ -45,12 +50,29 @@ type passer struct {
 	done  chan struct{}
 	close func()
 
-	mu  sync.Mutex
-	ups map[string]compat.Upstream
+	mu     sync.Mutex
+	ups    map[string]compat.Upstream
+	caps   map[string]capsAt // by root
+	prices map[string]priced // by provider and model
+}
+
+// capsAt are the caps of a workspace as they were at a moment.
+type capsAt struct {
+	caps regie.Caps
+	at   time.Time
+}
+
+// priced is a price that was looked up.
+type priced struct {
+	price price.Price
+	known bool
 }
 
 func newPasser(l *local, log *slog.Logger) *passer {
-	p := &passer{local: l, log: log, queue: make(chan store.Proxied, maxUnlogged), done: make(chan struct{}), ups: map[string]compat.Upstream{}}
+	p := &passer{
+		local: l, log: log, queue: make(chan store.Proxied, maxUnlogged), done: make(chan struct{}), ups: map[string]compat.Upstream{},
+		caps: map[string]capsAt{}, prices: map[string]priced{},
+	}
 	var once sync.Once
 	stop := make(chan struct{})
 	p.close = func() {
@@ -149,8 +171,26 @@ func (p *passer) cost(call *store.Proxied) (int64, bool) {
 	return known.Cost(call.Usage)
 }
 
-// priceOf is what the model of a call costs; ok is false where nobody knows.
+// priceOf is what the model of a call costs; ok is false where nobody knows. It is looked up once: settings do not change while an engine runs.
 func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
+	name := call.Provider + "\x00" + call.Model
+	p.mu.Lock()
+	known, ok := p.prices[name]
+	p.mu.Unlock()
+	if ok {
+		return known.price, known.known
+	}
+	known.price, known.known = p.findPrice(call)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.prices) >= maxPriced {
+		clear(p.prices)
+	}
+	p.prices[name] = known
+	return known.price, known.known
+}
+
+func (p *passer) findPrice(call *store.Proxied) (price.Price, bool) {
 	known, stated, ok := p.config.Price(call.Provider, call.Model)
 	if !stated {
 		if model, err := p.models(call.Provider); err == nil && model.Capabilities(call.Model).Free {
@@ -161,10 +201,10 @@ func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
 }
 
 // Models implements compat.Proxy.
-func (p *passer) Models(context.Context) []string {
+func (p *passer) Models(_ context.Context, api string) []string {
 	var out []string
 	for _, name := range p.config.ProviderNames() {
-		if _, err := p.Upstream(name, compat.APIChat); err != nil {
+		if _, err := p.Upstream(name, api); err != nil {
 			continue
 		}
 		settings, _ := p.config.Named(name)
@@ -193,29 +233,9 @@ func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
 		return up, nil
 	}
 	settings, _ := p.config.Named(name)
-	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != "" // what has no type is an address
-	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
-	if settings.Type == config.ProviderOllama {
-		speaks, base = true, strings.TrimRight(settings.BaseURL, "/")+"/v1"
-	}
-	switch {
-	case !speaks:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it", name)
-	case api == compat.APIResponses && settings.Speaks() != config.APIResponses:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Responses: use /v1/chat/completions", name)
-	}
-	if err := settings.Keyless(); err != nil {
-		return compat.Upstream{}, err
-	}
-	up := compat.Upstream{URL: base + "/" + api, Header: http.Header{}, Client: passingClient(base), MaxTokens: "max_tokens"}
-	switch {
-	case api == compat.APIResponses:
-		up.MaxTokens = "max_output_tokens"
-	case settings.Speaks() == config.APIResponses: // OpenAI's own: its models that reason take only this one
-		up.MaxTokens = "max_completion_tokens"
-	}
-	if settings.APIKey != "" {
-		up.Header.Set("Authorization", "Bearer "+settings.APIKey)
+	up, err := upstream(name, &settings, api)
+	if err != nil {
+		return up, err
 	}
 	up.Hide = func(said []byte) []byte {
 		if len(settings.APIKey) < 8 {
@@ -227,8 +247,62 @@ func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
 	return up, nil
 }
 
-// passingClient keeps connections to one server open. It follows no redirect: a redirected key is a key given away.
-func passingClient(base string) *http.Client {
+// upstream is where a provider of these settings takes requests of an API.
+func upstream(name string, settings *config.Provider, api string) (compat.Upstream, error) {
+	messages := api == compat.APIMessages || api == compat.APICount
+	if settings.Type == config.ProviderAnthropic {
+		if !messages {
+			return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s speaks Messages alone: use /v1/messages", name)
+		}
+		return upstreamMessages(settings, api)
+	}
+	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != "" // what has no type is an address
+	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
+	if settings.Type == config.ProviderOllama {
+		speaks, base = true, strings.TrimRight(settings.BaseURL, "/")+"/v1"
+	}
+	switch {
+	case !speaks:
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it", name)
+	case messages:
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Messages: use /v1/chat/completions", name)
+	case api == compat.APIResponses && settings.Speaks() != config.APIResponses:
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Responses: use /v1/chat/completions", name)
+	}
+	if err := settings.Keyless(); err != nil {
+		return compat.Upstream{}, err
+	}
+	up := compat.Upstream{URL: base + "/" + api, Header: http.Header{"Content-Type": {"application/json"}}, Transport: passingTransport(base), MaxTokens: "max_tokens"}
+	switch {
+	case api == compat.APIResponses:
+		up.MaxTokens = "max_output_tokens"
+	case settings.Speaks() == config.APIResponses: // OpenAI's own: its models that reason take only this one
+		up.MaxTokens = "max_completion_tokens"
+	}
+	if settings.APIKey != "" {
+		up.Header.Set("Authorization", "Bearer "+settings.APIKey)
+	}
+	return up, nil
+}
+
+// upstreamMessages is where one of Anthropic's kind takes them. Which version of the API a request means, and what of it that is new, its headers say.
+func upstreamMessages(settings *config.Provider, api string) (compat.Upstream, error) {
+	if err := settings.Keyless(); err != nil {
+		return compat.Upstream{}, err
+	}
+	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/"), "/v1")
+	up := compat.Upstream{
+		URL: base + "/v1/" + api, Header: http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {anthropic.Version}}, Transport: passingTransport(base),
+		MaxTokens: "max_tokens", Passes: []string{"Anthropic-Version", "Anthropic-Beta"},
+	}
+	if settings.APIKey != "" {
+		up.Header.Set("X-Api-Key", settings.APIKey)
+	}
+	return up, nil
+}
+
+// passingTransport keeps connections to one server open.
+func passingTransport(base string) *http.Transport {
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true, ResponseHeaderTimeout: 10 * time.Minute,
@@ -236,7 +310,7 @@ func passingClient(base string) *http.Client {
 	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && !wire.IsLoopback(request.URL.Hostname()) { //nolint:noctx // never sent
 		transport.Proxy = http.ProxyFromEnvironment
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return transport
 }
 
 // Reserve implements compat.Proxy.
@@ -246,13 +320,9 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 		return 0, err
 	}
 	call.UserID = owner.ID
-	own, err := p.projects.settings(place.Root)
-	if err != nil {
+	caps, err := p.capsOf(place.Root)
+	if err != nil || caps.IsZero() {
 		return 0, err
-	}
-	caps := p.config.File.Caps(mainAgent).Lower(own.Caps())
-	if caps.IsZero() {
-		return 0, nil
 	}
 	known, ok := p.priceOf(call)
 	if ok && known.Free() {
@@ -281,6 +351,27 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 	call.Money.Reserved = granted.Reserved
 	afford := int(known.Reply(granted.Reserved-wants.Prompt, tokens, int64(longest*answers))) / answers
 	return min(longest, max(1, afford)), nil
+}
+
+// capsOf are the caps that hold for what is passed on in a workspace. Its own file is looked at once in a while: at each request the looking would be a
+// sixth of all that is done for one.
+func (p *passer) capsOf(root string) (regie.Caps, error) {
+	p.mu.Lock()
+	known, ok := p.caps[root]
+	p.mu.Unlock()
+	if ok && time.Since(known.at) < capsTime {
+		return known.caps, nil
+	}
+	now := time.Now()
+	own, err := p.projects.settings(root)
+	if err != nil {
+		return regie.Caps{}, err
+	}
+	caps := p.config.File.Caps(mainAgent).Lower(own.Caps())
+	p.mu.Lock()
+	p.caps[root] = capsAt{caps, now}
+	p.mu.Unlock()
+	return caps, nil
 }
 
 // placeOf is the owner of a workspace and itself; it is read once.
@@ -339,9 +430,13 @@ func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Has
 
 // wholeAnswer reports whether an answer may be given to others: one that is whole, and calls nothing.
 func wholeAnswer(reply *provider.Reply) bool {
-	text := reply.Parts[0].Text
-	return !strings.Contains(text, `"tool_calls":[`) && !strings.Contains(text, `"function_call"`) && !strings.Contains(text, `"finish_reason":"length"`) &&
-		!strings.Contains(text, `"finish_reason": "length"`) && !strings.Contains(text, `"tool_calls": [`)
+	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
+	return text != "" && !slices.ContainsFunc(notWhole, func(mark string) bool { return strings.Contains(text, mark) })
+}
+
+// notWhole are what answers say that call something or were cut, in the words of each API.
+var notWhole = []string{
+	`"tool_calls":[`, `"function_call"`, `"finish_reason":"length"`, `"type":"tool_use"`, `"type":"server_tool_use"`, `"stop_reason":"max_tokens"`, `"stop_reason":"pause_turn"`,
 }
 
 func runIn(place regie.Workspace) dispatch.RunRequest {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
@@ -78,7 +79,7 @@ func (l *local) workspace(ctx context.Context, id regie.ID) (regie.Workspace, er
 	}
 	for _, w := range all {
 		if w.ID == id {
-			return w, nil
+			return w, l.unlessOwn(w.Root)
 		}
 	}
 	return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
@@ -97,12 +98,30 @@ func (l *local) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest)
 	if !strings.HasPrefix(in.Path, "/") {
 		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Path)
 	}
-	root, foundBy, err := workspace.Detect(in.Path, os.Getenv("HOME"), in.Here)
+	root, foundBy, err := workspace.Detect(in.Path, os.Getenv("HOME"), in.Here || in.Known)
+	if in.Known {
+		return l.knownAt(ctx, in.Path, root, err)
+	}
 	if err != nil {
 		return regie.Workspace{}, err
 	}
-	_, place, err := l.place(ctx, dispatch.RunRequest{Root: root, FoundBy: foundBy})
+	_, place, err := l.place(ctx, dispatch.RunRequest{Root: root, FoundBy: foundBy, Here: in.Here})
 	return place, err
+}
+
+// knownAt is the workspace that is there already at a root. Who may make none does not learn either what there is on this machine: err, why there is no
+// root, is not told.
+func (l *local) knownAt(ctx context.Context, named, root string, err error) (regie.Workspace, error) {
+	if err == nil {
+		all, err := l.store.Workspaces(ctx)
+		if err != nil {
+			return regie.Workspace{}, err
+		}
+		if at := slices.IndexFunc(all, func(w regie.Workspace) bool { return w.Root == root }); at >= 0 {
+			return all[at], l.unlessOwn(root)
+		}
+	}
+	return regie.Workspace{}, access.NoNewWorkspace(named)
 }
 
 // NewSession implements dispatch.Places.
@@ -204,14 +223,32 @@ func (l *local) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.Q
 // ownPlace is the workspace of sessions that live in none of a person's, in the data directory.
 func ownPlace(dir string) string { return filepath.Join(dir, "workspace") }
 
-// placeable returns CodePathProtected for what lies in the data directory: what an agent could read there decides what it may do.
-func (l *local) placeable(root string) error {
-	dir := l.config.DataDir
-	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = resolved
+// unlessOwn returns CodePathProtected for what lies in the data directory or among the settings: keys lie there, and what decides what an agent may do. A
+// workspace that was made there before is none any more.
+func (l *local) unlessOwn(root string) error {
+	found := workspace.Resolved(root)
+	if dir := l.config.DataDir; root == ownPlace(dir) || found == ownPlace(workspace.Resolved(dir)) {
+		return nil
 	}
-	if within, err := filepath.Rel(dir, root); err == nil && filepath.IsLocal(within) && root != ownPlace(dir) && root != ownPlace(l.config.DataDir) {
+	within := func(dir string) bool { return isBelow(workspace.Resolved(dir), found) || isBelow(dir, root) }
+	switch {
+	case within(l.config.OwnDir()):
 		return regie.Errorf(regie.CodePathProtected, "%s lies in Regie's own data directory: go into a project's directory", root)
+	case slices.ContainsFunc(privatePaths(&l.config), within):
+		return regie.Errorf(regie.CodePathProtected, "%s lies among Regie's own settings: go into a project's directory", root)
 	}
 	return nil
+}
+
+// placeable is unlessOwn, and has a directory that nobody has worked in yet be one that a workspace can be (workspace.Settled).
+func (l *local) placeable(ctx context.Context, in *dispatch.RunRequest) error {
+	root, dir := in.Root, l.config.DataDir
+	if err := l.unlessOwn(root); err != nil || root == ownPlace(dir) || root == ownPlace(workspace.Resolved(dir)) {
+		return err
+	}
+	all, err := l.store.Workspaces(ctx)
+	if err != nil || slices.ContainsFunc(all, func(w regie.Workspace) bool { return w.Root == root }) {
+		return err
+	}
+	return workspace.Settled(root, os.Getenv("HOME"), in.Here)
 }

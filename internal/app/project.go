@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/mcp"
 	"github.com/regie-run/regie/internal/toolkit/skills"
 	"github.com/regie-run/regie/internal/trust"
 	"github.com/regie-run/regie/internal/workspace"
@@ -25,6 +27,8 @@ import (
 type projects struct {
 	config config.Config
 	store  *trust.Store
+	// servers are those that workspaces name; nil where nothing runs.
+	servers *servers
 
 	mu     sync.Mutex
 	scoped [2]*tool.Registry // the last registry that was given, and that with the skills' tool
@@ -62,7 +66,7 @@ func (p *projects) trusted(root string) (trust.Content, bool) {
 
 // present reports whether a workspace holds anything for agents: most hold nothing, and each step of a run asks.
 func present(root string) bool {
-	for _, dir := range []string{trust.Dir, path.Dir(trust.SharedSkillsDir)} {
+	for _, dir := range []string{trust.Dir, path.Dir(trust.SharedSkillsDir), trust.ServersFile} {
 		if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
 			return true
 		}
@@ -134,8 +138,8 @@ func (p *projects) instructed(root string) config.Project {
 // narrows. Where that cannot be read every call is asked about, since nobody knows what it forbids.
 func (p *projects) files(root string) engine.FileSettings {
 	var out engine.FileSettings
-	for i, r := range p.config.File.Approvals.Rules {
-		out.Rules = append(out.Rules, fileRule(r, config.RuleAt(p.config.Origin["file"], i)))
+	for _, r := range p.config.File.Approvals.Rules {
+		out.Rules = append(out.Rules, fileRule(r, r.Where()))
 	}
 	own, err := p.settings(root)
 	if err != nil {
@@ -147,6 +151,9 @@ func (p *projects) files(root string) engine.FileSettings {
 	}
 	if own.Require() != "" || own.RequiresValidation() {
 		out.Levels = append(out.Levels, approval.Level{Source: regie.SourceWorkspace, Require: own.Require(), RequireValidation: own.RequiresValidation()})
+	}
+	if p.servers != nil {
+		out.Rules = append(out.Rules, p.servers.withdrawn(root)...)
 	}
 	out.Caps = own.Caps()
 	if len(out.Rules) > 0 || len(out.Levels) > 0 {
@@ -267,6 +274,21 @@ func addEntries(place *skill.Place, below string, entries []workspace.TreeEntry)
 func isDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
+}
+
+// toolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where nothing runs its servers are named as away.
+func (p *projects) toolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
+	if p.servers != nil {
+		return p.scope(root, p.servers.scope(ctx, root, base))
+	}
+	found, _ := p.named(root)
+	for i := range found {
+		away := regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing", found[i].Name)
+		if with, err := base.With(found[i].Name, nil, away); err == nil && mcp.ValidName(found[i].Name) {
+			base = with
+		}
+	}
+	return p.scope(root, base)
 }
 
 // scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin with the same registry share the result.

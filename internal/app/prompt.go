@@ -50,7 +50,7 @@ func (l *local) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch
 	for i, codecs := range l.ways(round) { // nothing is sent, so the settings of then need not be here: see Replay
 		again, err := engine.New(engine.Config{
 			Store: l.store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: codecs,
-			Scoped: l.projects.scope,
+			Scoped: l.projects.toolsIn,
 		}).Prompt(ctx, engine.PromptRequest{SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange, Attempt: in.Attempt})
 		switch {
 		case err != nil && i == 0:

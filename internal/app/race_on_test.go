@@ -2,5 +2,5 @@
 
 package app_test
 
-// waitingSessions are fewer under the race detector, which makes SQLite ten times slower.
+// waitingSessions are fewer under the race detector, which makes all of this several times slower.
 const waitingSessions = 300

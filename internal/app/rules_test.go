@@ -205,6 +205,21 @@ func TestStopGivesBack(t *testing.T) {
 		}
 		said = append(said, queued.MessageID)
 	}
+	mine := b.request(approval.Policy{})
+	mine.SessionID, mine.Text = run.SessionID, "not this"
+	queued, err := client.Submit(t.Context(), mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // and taking one back changes nothing of what the stop gives back
+		back, err := client.TakeBack(t.Context(), dispatch.TakeBackRequest{SessionID: run.SessionID, MessageID: queued.MessageID})
+		if err != nil || back.Text != "not this" {
+			t.Fatalf("taken back: %+v, %v", back, err)
+		}
+	}
+	if _, err := client.TakeBack(t.Context(), dispatch.TakeBackRequest{SessionID: run.SessionID, MessageID: run.MessageID}); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("a message that the agent has was taken back: %v", err)
+	}
 	for range 2 {
 		stopped, err := client.Stop(t.Context(), run.SessionID)
 		if err != nil || len(stopped.Withdrawn) != 2 || stopped.Withdrawn[0].ID != said[0] || stopped.Withdrawn[1].Text != "and that" {

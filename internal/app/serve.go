@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -147,30 +149,65 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	if err != nil {
 		return nil, listenError(err, c.Addr)
 	}
-	guard := &httpapi.Guard{Token: token, Hosts: c.Hosts, TLS: secure}
-	if host, _, err := net.SplitHostPort(c.Addr); err == nil && host != "" {
-		guard.Hosts = append(guard.Hosts, host)
+	if err := e.staysHere(listener, c, secure); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
-	if e.public, err = e.serveOn(listener, guard, tlsConfig, c); err != nil {
+	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
 		err = errors.Join(err, listener.Close())
 	}
 	return e.public, err
 }
 
-func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig *tls.Config, c ServeConfig) (*Served, error) {
+// staysHere refuses a name of this machine that leads beyond it: whose address it is, only listening tells.
+func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) error {
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if ok && !at.IP.IsLoopback() && !secure && !c.PlainHTTP {
+		return regie.Errorf(regie.CodeForbidden,
+			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", at.String())
+	}
+	return nil
+}
+
+// gate lets in who has the token of the data directory, or one of those in the store.
+func (e *Engine) gate(ctx context.Context, token string) (*access.Gate, error) {
+	owner, err := e.user(ctx)
+	limits := e.config.File.TokenLimits
+	return &access.Gate{
+		Store: e.store, Owner: token, User: owner, Log: e.log,
+		Limits: access.Limits{PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests, Streams: limits.ConcurrentStreams},
+	}, err
+}
+
+func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config, c ServeConfig) (*Served, error) {
+	gate, err := e.gate(ctx, token)
+	if err != nil {
+		return nil, err
+	}
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
-	mcp, err := mcpserver.Handler(base, mcpserver.Config{Control: e.local, Version: c.Version, Log: e.log, AllowApprovals: e.config.File.MCP.AllowApprovals})
+	// Whoever comes through the gate is shown what its token opens, by whatever interface it asks.
+	control := access.Confine(e.local, e.store.WorkspaceOf)
+	programs := access.Confine(unseen{e.local}, e.store.WorkspaceOf)
+	mcp, err := mcpserver.Handler(access.With(base, &access.Caller{User: gate.User}),
+		mcpserver.Config{Control: programs, Version: c.Version, Log: e.log, AllowApprovals: e.config.File.MCP.AllowApprovals})
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	counts := e.metrics(out)
+	mounts := map[string]httpapi.Mount{"/mcp": {Handler: mcp, Scope: regie.ScopeMCP}, "/v1/": e.compatible(c, programs)}
 	handler := httpapi.Handler(httpapi.Config{
-		Control: e.local, Translate: translate, Version: c.Version, Metrics: counts.Handler(),
-		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
-		Mounts: map[string]http.Handler{"/mcp": mcp, "/v1/": e.compatible(c)},
+		Control: control, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
+		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy, Keys: e.store, Markdown: markdown,
+		Mounts: mounts,
 	})
+	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
+		if at, err := netip.ParseAddr(host); host != "" && (err != nil || !at.IsUnspecified()) { // that of every address is nobody's name
+			guard.Hosts = append(guard.Hosts, host)
+		}
+	}
+	out.busy.Go(func() { gate.Watch(base) })
 	guarded := guard.Wrap(handler, translate)
 	server := &http.Server{
 		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -188,20 +225,41 @@ func (e *Engine) serveOn(listener net.Listener, guard *httpapi.Guard, tlsConfig 
 			ended <- err
 		}
 	}()
-	url := scheme + listener.Addr().String()
-	out.URL, out.Setup, out.Ended, out.server, out.done = url, url+guard.SetupPath(), ended, server, done
+	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
+	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
+	e.mu.Lock()
+	e.setupLink = func() string { return link + guard.SetupPath() }
+	e.mu.Unlock()
 	return out, nil
 }
 
-// compatible is the OpenAI-compatible endpoint (decision 35).
-func (e *Engine) compatible(c ServeConfig) http.Handler {
+// reachable is the address of a server by a name that its guard accepts, for a link: the first that somebody gave it, else its own, and on this machine
+// where it listens on every address.
+func reachable(at net.Addr, hosts []string) string {
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return at.String()
+	}
+	if ip, err := netip.ParseAddr(host); len(hosts) > 0 {
+		host = strings.Trim(hosts[0], "[]")
+	} else if err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter show their token as X-Api-Key.
+func (e *Engine) compatible(c ServeConfig, control dispatch.Control) httpapi.Mount {
 	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
 	if where.Root == "" {
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
-	return compat.Handler(compat.Config{
-		Control: e.local, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(),
+	settings := compat.Config{
+		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
+			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
+				return place, err
+			}
 			if c.Root == "" {
 				if err := os.MkdirAll(where.Root, 0o700); err != nil {
 					return regie.Workspace{}, dirError(err, where.Root)
@@ -210,7 +268,31 @@ func (e *Engine) compatible(c ServeConfig) http.Handler {
 			_, place, err := e.local.place(ctx, where)
 			return place, err
 		},
-	})
+	}
+	return httpapi.Mount{Handler: compat.Handler(settings), Scope: regie.ScopeCompletions, Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key"}
+}
+
+// placeOfCaller is the workspace in which a restricted caller's sessions live: the server's own where the caller sees that, else the first one that it
+// does see.
+func (e *Engine) placeOfCaller(ctx context.Context, own string) (regie.Workspace, bool, error) {
+	caller := access.From(ctx)
+	if caller == nil || !caller.Restricted() {
+		return regie.Workspace{}, false, nil
+	}
+	all, err := e.store.Workspaces(ctx)
+	if err != nil {
+		return regie.Workspace{}, false, err
+	}
+	all = slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) })
+	for i := range all {
+		if all[i].Root == own {
+			return all[i], true, nil
+		}
+	}
+	if len(all) == 0 {
+		return regie.Workspace{}, false, regie.Errorf(regie.CodeNotFound, "there is no workspace here that the token sees")
+	}
+	return all[0], true, nil
 }
 
 // checks are what /readyz says.
@@ -269,7 +351,7 @@ func loadToken(dir string) (string, error) {
 	if err != nil {
 		return "", dirError(err, dir)
 	}
-	token = httpapi.NewToken()
+	token = access.NewSecret()
 	_, err = f.WriteString(token + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(dirError(err, dir), os.Remove(path))

@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -46,7 +48,7 @@ func TestPipelinedStream(t *testing.T) {
 // TestGuardTimes: an answer may be long in coming, a body may not.
 func TestGuardTimes(t *testing.T) {
 	const moment = 50 * time.Millisecond
-	guard := &httpapi.Guard{Token: "token", AnswerTime: moment, BodyTime: moment}
+	guard := &httpapi.Guard{Gate: &access.Gate{Owner: "token"}, AnswerTime: moment, BodyTime: moment}
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -102,7 +104,8 @@ func TestStreamsThatEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+	run, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	b.parked(h.engine, id)
@@ -125,6 +128,9 @@ func TestStreamsThatEnd(t *testing.T) {
 	}
 	h.json("GET", "/api/v1/sessions/"+session+"/events?after=9999", "", 409, nil)
 	h.json("GET", "/api/v1/sessions/"+session+"/events", "", 409, nil, carrying("Last-Event-ID", "9999"))
+	if err := h.engine.Wait(t.Context(), run.RoundID); err != nil { // the word is obeyed
+		t.Fatal(err)
+	}
 	h.json("DELETE", "/api/v1/sessions/"+session, "", 200, nil)
 	if got := kinds(frames(t, line, nil)); len(got) == 0 || got[len(got)-1] != "erased" {
 		t.Errorf("the stream of a removed session: %v", got)
@@ -144,4 +150,57 @@ func TestOwnDirectory(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	h.json("POST", "/api/v1/sessions", `{}`, 400, nil)
+}
+
+// TestOwnDirectoryOfOthers: an engine of a PostgreSQL database keeps what it has in a directory of its own in the data directory. All of that is closed,
+// what other engines keep beside it too.
+func TestOwnDirectoryOfOthers(t *testing.T) {
+	b := newBed(t, newModel(t))
+	around := t.TempDir()
+	home := filepath.Join(around, "data")
+	b.settings.DataHome, b.settings.DataDir = home, filepath.Join(home, "postgres-0123456789ab")
+	for _, name := range []string{"data/token", "data/postgres-other/token", "notes.txt"} {
+		name = filepath.Join(around, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("canary"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := b.serve("127.0.0.1:0")
+	for _, path := range []string{home, filepath.Join(home, "postgres-other"), b.settings.DataDir} {
+		body, _ := json.Marshal(map[string]any{"path": path, "here": true})
+		h.json("POST", "/api/v1/workspaces", string(body), 403, nil)
+	}
+	place := h.placeAt(around)
+	for name, open := range map[string]bool{"data/token": false, "data/postgres-other/token": false, "notes.txt": true} {
+		body, _ := json.Marshal(map[string]any{"workspace_id": place.ID, "tool": "files.read_file", "arguments": map[string]string{"path": name}})
+		response := h.ask("POST", "/api/v1/queries", string(body))
+		said, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if strings.Contains(string(said), "canary") != open {
+			t.Errorf("reading %s: %s", name, said)
+		}
+	}
+}
+
+// TestWorkspaceByName: whoever names a workspace in a request gets none that Detect would refuse, by no other name either (decision 32).
+func TestWorkspaceByName(t *testing.T) {
+	h := newBed(t, newModel(t, says("done"))).serve("127.0.0.1:0")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(h.settings.DataDir, link); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for root, status := range map[string]int{"/": 403, "/etc": 403, "/usr/bin": 403, os.Getenv("HOME"): 403, link: 403, file: 422, "/nowhere/at/all": 404} {
+		body, _ := json.Marshal(dispatch.RunRequest{ClientID: "x", SessionID: regie.NewID(), Root: root, Text: "go", Policy: approval.Policy{OnApproval: approval.Park}})
+		h.json("POST", "/api/v1/runs", string(body), status, nil)
+	}
+	body, _ := json.Marshal(map[string]string{"path": "/etc"})
+	h.json("POST", "/api/v1/workspaces", string(body), 403, nil)
+	h.json("POST", "/api/v1/workspaces", `{"path":"/etc","here":true}`, 200, nil)
 }

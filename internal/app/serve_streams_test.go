@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -224,32 +225,6 @@ func TestStreamOverRestart(t *testing.T) {
 	}
 }
 
-// TestRepeatedWrites says each write twice under one Idempotency-Key: the second finds what the first did.
-func TestRepeatedWrites(t *testing.T) {
-	h := newBed(t, newModel(t, says("Done."), says("Done again."))).serve("127.0.0.1:0")
-	session := h.session()
-	for name, c := range map[string]struct {
-		path, body string
-		status     int
-		same       string
-	}{
-		"message": {"/api/v1/sessions/" + session + "/messages", `{"content":"go"}`, 202, "message_id"},
-		"fork":    {"/api/v1/sessions/" + session + "/fork", `{}`, 201, "session"},
-	} {
-		var first, second map[string]json.RawMessage
-		h.json("POST", c.path, c.body, c.status, &first, carrying("Idempotency-Key", name))
-		h.json("POST", c.path, c.body, c.status, &second, carrying("Idempotency-Key", name))
-		var a, b struct {
-			ID string `json:"id"`
-		}
-		_, _ = json.Unmarshal(first[c.same], &a), json.Unmarshal(second[c.same], &b)
-		if first[c.same] == nil || a != b || a.ID == "" && string(first[c.same]) != string(second[c.same]) {
-			t.Errorf("%s: %s, then %s", name, first[c.same], second[c.same])
-		}
-	}
-	h.json("POST", "/api/v1/sessions/"+session+"/fork", `{}`, 400, nil, carrying("Idempotency-Key", strings.Repeat("x", 300)))
-}
-
 func anyOf(set map[string]bool) string {
 	for key := range set {
 		return key
@@ -363,6 +338,8 @@ func TestWebSocket(t *testing.T) {
 		{`{"type":"subscribe","session_id":"` + other + `"}`, "subscribed", ""},
 		{`{"type":"subscribe","session_id":"*"}`, "subscribed", ""},
 		{`{"type":"unsubscribe","session_id":"` + other + `"}`, "unsubscribed", ""},
+		{`{"type":"unsubscribe","session_id":"` + other + `"}`, "error", "NOT_FOUND"},
+		{`{"type":"unsubscribe"}`, "error", "NOT_FOUND"},
 	} {
 		say("%s", c.says)
 		for {
@@ -439,4 +416,49 @@ func TestWatch(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// TestInboxPages reads approvals part by part, the oldest first, those that were withdrawn among them; a page has no more than was asked for.
+func TestInboxPages(t *testing.T) {
+	step := says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
+	b := newBed(t, newModel(t, step, step, step)) //nolint:gocritic // it says the same again
+	h := b.serve("127.0.0.1:0")
+	var want, got []regie.ID
+	for range 3 {
+		id, err := regie.ParseID(h.session())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, b.parked(h.engine, id).Approvals[0].ID)
+		var stopped struct {
+			Withdrawn json.RawMessage `json:"withdrawn"`
+		}
+		if h.json("POST", "/api/v1/sessions/"+id.String()+"/stop", "", 200, &stopped); string(stopped.Withdrawn) != "[]" {
+			t.Errorf("what was withdrawn is %s", stopped.Withdrawn)
+		}
+	}
+	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
+		var out struct {
+			Items []regie.Approval `json:"items"`
+			Next  string           `json:"next_cursor"`
+		}
+		h.json("GET", "/api/v1/approvals?state=all&limit=2&cursor="+next, "", 200, &out)
+		if len(out.Items) > 2 {
+			t.Fatalf("a page of %d", len(out.Items))
+		}
+		for _, a := range out.Items {
+			got = append(got, a.ID)
+		}
+		next = out.Next
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for path, status := range map[string]int{"/approvals?limit=501": 400, "/questions?cursor=x": 400, "/questions?limit=1": 200} {
+		h.json("GET", "/api/v1"+path, "", status, nil)
+	}
+	h.json("POST", "/api/v1/sessions/"+h.session()+"/messages", `{"content":"x","limits":{"max_tokens":-1}}`, 400, nil)
 }

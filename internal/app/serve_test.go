@@ -55,6 +55,7 @@ func (h *house) ask(method, path, body string, changes ...func(*http.Request)) *
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	described(h.t, r, body, response)
 	h.t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -121,7 +122,9 @@ func TestServeKeepsOut(t *testing.T) {
 		"empty token":                  {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Authorization", "Bearer ")}, 401, regie.CodeNoToken},
 		"basic":                        {"GET", "/api/v1/sessions", []func(*http.Request){carrying("Authorization", "Basic "+h.token)}, 401, regie.CodeNoToken},
 		"two tokens":                   {"GET", "/api/v1/sessions", []func(*http.Request){func(r *http.Request) { r.Header.Add("Authorization", "Bearer x") }}, 401, regie.CodeNoToken},
-		"token in the address":         {"GET", "/api/v1/sessions?token=" + h.token, []func(*http.Request){nobody}, 401, regie.CodeNoToken},
+		"token in the address":         {"GET", "/api/v1/sessions?token=" + h.token, []func(*http.Request){nobody}, 400, regie.CodeBadRequest},
+		"token beside the header":      {"GET", "/api/v1/sessions?access_token=x", nil, 400, regie.CodeBadRequest},
+		"token as anything":            {"GET", "/docs?x=" + h.token, nil, 400, regie.CodeBadRequest},
 		"forged cookie":                {"GET", "/api/v1/sessions", []func(*http.Request){nobody, carrying("Cookie", "regie=99999999999.x.y")}, 401, regie.CodeNoToken},
 		"the docs":                     {"GET", "/docs", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"the document":                 {"GET", "/openapi.json", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
@@ -143,7 +146,7 @@ func TestServeKeepsOut(t *testing.T) {
 		"anybody's readyz":             {"GET", "/readyz", []func(*http.Request){nobody}, 200, ""},
 		"setup without a code":         {"POST", "/setup", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"setup by another's page":      {"POST", "/setup", []func(*http.Request){nobody, carrying("Origin", "https://evil.example")}, 403, regie.CodeForbidden},
-		"the method of something else": {"TRACE", "/api/v1/sessions", nil, 405, regie.CodeNotFound},
+		"the method of something else": {"TRACE", "/api/v1/sessions", nil, 405, regie.CodeNoMethod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := *h
@@ -205,8 +208,75 @@ func TestServeWhere(t *testing.T) {
 			t.Errorf("%s: %v, want %s", addr, err, want)
 		}
 	}
+	beyond := newBed(t, newModel(t))
+	wide := &house{bed: beyond}
+	engine, err := app.OpenEngine(t.Context(), app.Options{Config: beyond.settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if wide.served, err = engine.Serve(t.Context(), app.ServeConfig{Addr: "0.0.0.0:0", PlainHTTP: true, Hosts: []string{"regie.example"}}); err != nil {
+		t.Fatal(err)
+	}
+	if wide.token, err = app.ReadToken(beyond.settings.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	port := wide.served.URL[strings.LastIndexByte(wide.served.URL, ':'):]
+	wide.served.URL = "http://127.0.0.1" + port
+	for name, want := range map[string]int{"0.0.0.0" + port: 403, "[::]" + port: 403, "127.0.0.1" + port: 200, "regie.example": 200, "other.example": 403} {
+		wide.json("GET", "/api/v1/agents", "", want, nil, host(name))
+	}
 	if _, err := h.engine.Serve(t.Context(), app.ServeConfig{Addr: "0.0.0.0:0", CertFile: "none", KeyFile: "none"}); regie.CodeOf(err) != regie.CodeBadRequest {
 		t.Errorf("a certificate that is not there: %v", err)
+	}
+}
+
+// TestSetupLinkIsReachable: the link leads to a name that the server's own guard accepts, however it listens; the one that is made later too.
+func TestSetupLinkIsReachable(t *testing.T) {
+	for _, c := range []struct {
+		addr  string
+		hosts []string
+		want  string // before the port
+	}{
+		{"127.0.0.1:0", nil, "127.0.0.1"},
+		{"0.0.0.0:0", nil, "127.0.0.1"},
+		{":0", nil, "127.0.0.1"},
+		{"localhost:0", nil, "127.0.0.1"},
+		{"0.0.0.0:0", []string{"my.example", "other.example"}, "my.example"},
+		{"127.0.0.1:0", []string{"2001:db8::1"}, "[2001:db8::1]"},
+	} {
+		b := newBed(t, newModel(t))
+		engine, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served, err := engine.Serve(t.Context(), app.ServeConfig{Addr: c.addr, PlainHTTP: true, Hosts: c.hosts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		later, err := engine.SetupLink(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _ := url.Parse(served.URL)
+		for _, link := range []string{served.Setup, later.URL} {
+			u, err := url.Parse(link)
+			if err != nil || u.Host != c.want+":"+at.Port() {
+				t.Fatalf("served on %s as %v, the link is %s", c.addr, c.hosts, link)
+			}
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+at.Port()+u.RequestURI(), nil)
+			r.Host = u.Host
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
+				t.Errorf("served on %s as %v, %s answers %s", c.addr, c.hosts, link, response.Status)
+			}
+		}
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -271,7 +341,7 @@ func TestSetupLink(t *testing.T) {
 		t.Errorf("the link a second time: %d", again.StatusCode)
 	}
 	cookie := cookies[0].Value
-	for name, forged := range map[string]string{"longer": "9" + cookie, "cut": cookie[:len(cookie)-1], "other": strings.Replace(cookie, ".", ".a", 1)} {
+	for name, forged := range map[string]string{"longer": "9" + cookie, "cut": cookie[:len(cookie)-1], "other": strings.ToLower(cookie)} {
 		h.json("GET", "/api/v1/sessions", "", 401, nil, func(r *http.Request) {
 			r.Header.Del("Authorization")
 			t.Log("a cookie that is", name)

@@ -42,6 +42,9 @@ func (l *local) Session(ctx context.Context, session regie.ID) (store.SessionVie
 	if err != nil {
 		return view, err
 	}
+	if view.Mode, err = l.mode(ctx, view.UserID); err != nil {
+		return view, err
+	}
 	report, err := l.store.Verify(ctx, session)
 	if regie.CodeOf(err) == regie.CodeChainBroken {
 		view.AuditError = err.Error()
@@ -58,11 +61,13 @@ func (l *local) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]st
 	}
 	thread, err := l.store.Thread(ctx, in.SessionID, in.After)
 	out := []store.MessageView{}
-	for i := range thread.Messages {
-		if len(out) == cmp.Or(in.Limit, 1000) {
-			break
-		}
-		m := &thread.Messages[i]
+	messages, limit := thread.Messages, cmp.Or(in.Limit, 1000)
+	if in.Before > 0 {
+		at, _ := slices.BinarySearchFunc(messages, in.Before, func(m regie.Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
+		messages = messages[max(0, at-limit):at]
+	}
+	for i := range messages[:min(limit, len(messages))] {
+		m := &messages[i]
 		out = append(out, store.MessageView{Seq: m.Seq, Time: m.Time, Message: *m, Calls: thread.Calls[m.ID], Superseded: m.Superseded})
 	}
 	return out, err
@@ -144,7 +149,7 @@ func (l *local) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
 	if err := l.mayStore(); err != nil {
 		return err
 	}
-	user, err := l.store.EnsureUser(ctx, userName())
+	user, err := l.user(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/sandbox"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // Helper runs this process as a helper of the sandbox, where it was started as one, and returns its exit code. A program calls it before anything
@@ -17,30 +19,45 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 	shell := c.File.Shell
 	settings := sandbox.Config{
 		Network: shell.Network, Environ: os.Environ(), Env: shell.Env, Read: shell.Read,
-		Hidden: []string{"/etc/regie"}, // keys of the system's settings
 	}
 	if shell.Sandbox != config.SandboxAuto {
 		settings.Tier = sandbox.Tier(shell.Sandbox)
 	}
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
-		settings.Home = resolved(home)
+		settings.Home = workspace.Resolved(home)
 	}
 	_, private := socketPlace(c.DataDir) // who reaches the engine can answer its questions
-	for _, path := range []string{c.DataDir, c.Origin["file"], c.Origin["setup"], private} {
+	for _, path := range append(ownPaths(&c), c.Origin["file"], c.Origin["setup"], private) {
 		if path == "" {
 			continue
 		}
 		if path, err := filepath.Abs(path); err == nil {
-			settings.Hidden = append(settings.Hidden, resolved(path))
+			settings.Hidden = outermost(settings.Hidden, workspace.Resolved(path))
 		}
 	}
 	return sandbox.New(settings)
 }
 
-// resolved is a path without links, where it is there.
-func resolved(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
+// outermost adds a path to paths of which none lies in another one: what is hidden has nothing in it that could be hidden.
+func outermost(paths []string, path string) []string {
+	if slices.ContainsFunc(paths, func(in string) bool { return isBelow(in, path) }) {
+		return paths
 	}
-	return filepath.Clean(path)
+	return append(slices.DeleteFunc(paths, func(p string) bool { return isBelow(path, p) }), path)
+}
+
+// isBelow reports whether a path is a directory or lies in it, by their names.
+func isBelow(dir, path string) bool {
+	within, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(within)
+}
+
+// ownPaths are the directories and files that are Regie's own: what an agent could read there has keys, and what it could write decides what it may do.
+func ownPaths(c *config.Config) []string {
+	return append([]string{c.OwnDir()}, privatePaths(c)...)
+}
+
+// privatePaths are those of settings. /etc/regie is one whoever made the configuration.
+func privatePaths(c *config.Config) []string {
+	return append([]string{filepath.Dir(config.SystemFile)}, c.Private...)
 }

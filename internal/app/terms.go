@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
@@ -70,7 +68,11 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	if out.dialect, err = l.dialect(in, agent); err != nil {
 		return out, err
 	}
-	out.limits = l.limitsOf(in.Type, out.dialect, agent).Lower(own.Limits(in.Type)).Lower(in.Limits)
+	stored, err := l.stored(ctx, in.Type)
+	if err != nil {
+		return out, err
+	}
+	out.limits = l.limitsOf(in.Type, out.dialect, agent, stored).Lower(own.Limits(in.Type)).Lower(in.Limits)
 	if out.level1, err = l.documented(ctx, in, agent, out.limits, out.dialect); err != nil {
 		return out, err
 	}
@@ -91,7 +93,7 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits, spoken regie.Dialect) (regie.Hash, error) {
 	return l.level(ctx, prompt.Level1(prompt.Documentation{
 		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits, Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
-		Servers: slices.Sorted(maps.Keys(l.config.File.MCPServers)), Questions: in.Policy.Questions, Dialect: spoken,
+		Servers: l.projects.serverNames(in.Root), Questions: in.Policy.Questions, Dialect: spoken,
 	}))
 }
 
@@ -174,13 +176,13 @@ func (l *local) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dial
 	}
 }
 
-// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of the file over the defaults.
-func (l *local) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent) regie.Limits {
+// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of the file over what is stored over the defaults.
+func (l *local) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent, stored regie.Limits) regie.Limits {
 	configured := l.config.File.Limits.Chat
 	if kind == regie.SessionAutomation {
 		configured = l.config.File.Limits.Automation
 	}
 	budget := l.config.File.Budget
 	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens, prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
-	return l.limits.Over(agent.Limits.Over(configured.Over(app.Over(engine.DefaultLimits(kind, spoken)))))
+	return l.limits.Over(agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken))))))
 }

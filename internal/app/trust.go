@@ -1,6 +1,7 @@
 package app
 
 import (
+	"os"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -45,11 +46,15 @@ type Project struct {
 	// Allowing is how many of its rules would allow something, which none can.
 	Allowing int           `json:"allowing_rules,omitempty"`
 	Skills   []skill.Skill `json:"skills,omitempty"`
+	// Servers are the MCP servers that its .mcp.json names, with why one cannot be used, or is not.
+	Servers []ProjectServer `json:"mcp_servers,omitempty"`
 	// Notices are what is odd about its skills.
 	Notices []skill.Notice `json:"-"`
 	// Broken is why the file of settings does not fit, which keeps runs from starting; Unread is why nothing of all this can be trusted; Damaged is why a
 	// decision that is there does not count.
 	Broken, Unread, Damaged error `json:"-"`
+	// ServersBroken is why .mcp.json names no servers.
+	ServersBroken error `json:"-"`
 	// Apart says that a file of settings was named, so that the workspace's does not count.
 	Apart bool `json:"settings_not_read,omitempty"`
 
@@ -59,17 +64,47 @@ type Project struct {
 // Trusted reports whether the workspace is trusted as it stands.
 func (p *Project) Trusted() bool { return p.State == string(trust.Trusted) }
 
-// Dormant are how many skills and settings are there that count once a person trusts them.
-func (p *Project) Dormant() (skills, settings int) {
+// ProjectServer is an MCP server that a workspace names.
+type ProjectServer struct {
+	config.MCPFileServer
+	// Yours says that the user's settings name one so, which goes before it.
+	Yours bool `json:"yours,omitempty"`
+	// Why is why it cannot be used as things are; empty where it can.
+	Why error `json:"-"`
+}
+
+// projectServers are the servers of a .mcp.json as they would be started.
+func projectServers(c config.Config, root string, data []byte) (out []ProjectServer, err error) {
+	found, err := config.ParseMCPFile(data)
+	for i := range found {
+		s := ProjectServer{MCPFileServer: found[i]}
+		_, s.Yours = c.File.MCPServers[s.Name]
+		server, err := s.Server(root, os.Getenv)
+		if err == nil {
+			err = mcpConfig(s.Name, server, nil).Validate()
+		}
+		s.Why = err
+		out = append(out, s)
+	}
+	return out, err
+}
+
+// Dormant are how many skills, settings and servers are there that count once a person trusts them.
+func (p *Project) Dormant() (skills, settings, servers int) {
 	if p.Trusted() {
-		return 0, 0
+		return 0, 0, 0
+	}
+	for i := range p.Servers {
+		if s := &p.Servers[i]; !s.Yours && !s.Disabled {
+			servers++
+		}
 	}
 	for _, k := range p.Keys {
 		if k.Use == config.UseTrusted {
 			settings++
 		}
 	}
-	return len(p.Skills), settings
+	return len(p.Skills), settings, servers
 }
 
 // Refused are the settings that no project's file may have.
@@ -97,6 +132,9 @@ func LookProject(c config.Config, root string) (Project, error) {
 	if data, there := seen.content.Data(trust.ConfigFile); there {
 		own, err := parseProject(root, data, nil)
 		out.Keys, out.Allowing, out.Broken = own.Keys, own.Allowing(), err
+	}
+	if data, there := seen.content.Data(trust.ServersFile); there && !c.Apart {
+		out.Servers, out.ServersBroken = projectServers(c, root, data)
 	}
 	set := skill.Load(ofWorkspace(&seen.content))
 	out.Skills, out.Notices = set.Skills, set.Notices

@@ -283,3 +283,46 @@ func TestUndoCommandsBeside(t *testing.T) {
 	u.undo(dispatch.UndoRequest{Target: two.RoundID})
 	u.holds("both undone", map[string]string{})
 }
+
+// TestUndoSpecial: the rights of another user do not come back with a program, nor does a former owner with a file; the preview says both, of what a command
+// did and of what a tool did.
+func TestUndoSpecial(t *testing.T) {
+	needsSandbox(t)
+	u := newUndoing(t, newModel(t,
+		says("", runs("a", "echo more >> prog; rm tool; echo x >> plain", 20)), says("", call{"b", "files__delete_file", `{"path":"other"}`}), says("ok")),
+		map[string]string{"prog": "#!/bin/sh\n", "tool": "#!/bin/sh\n", "plain": "p\n", "other": "#!/bin/sh\n"})
+	for _, name := range []string{"prog", "tool", "other"} {
+		if err := os.Chmod(filepath.Join(u.root, name), 0o755|fs.ModeSetuid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := os.Geteuid() == 0
+	if root { // nobody else can give a file away, which takes such bits off
+		err := os.Chown(filepath.Join(u.root, "tool"), 4321, 4321)
+		if err == nil {
+			err = os.Chmod(filepath.Join(u.root, "tool"), 0o755|fs.ModeSetuid)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := u.say(regie.NewID(), "do it")
+	plan := u.plan(dispatch.UndoRequest{SessionID: run.SessionID})
+	for i, f := range plan.Files {
+		said := ""
+		for _, w := range plan.Previews[i].Warnings {
+			said += w.String() + "\n"
+		}
+		if strings.Contains(said, "does not come back (u") != (f.Path != "plain") || root && strings.Contains(said, "belonged to the user 4321 and will belong to the user 0") != (f.Path == "tool") {
+			t.Errorf("%s: %q", f.Path, said)
+		}
+	}
+	if done := u.undo(dispatch.UndoRequest{Target: run.RoundID, Plan: plan.Plan}); done.Left() != 0 || len(done.Files) != 4 {
+		t.Errorf("left: %+v", done.Files)
+	}
+	for _, name := range []string{"prog", "tool", "other"} {
+		if info, err := os.Stat(filepath.Join(u.root, name)); err != nil || info.Mode() != 0o755 {
+			t.Errorf("%s came back as %v, %v", name, info.Mode(), err)
+		}
+	}
+}

@@ -228,3 +228,27 @@ func TestKeyStaysAtItsAddress(t *testing.T) {
 		t.Errorf("%s, the key %q went along", view.Round.End, key)
 	}
 }
+
+// TestKeyOfTheEngine: whoever speaks to an engine that runs has no need of the key that it was started with.
+func TestKeyOfTheEngine(t *testing.T) {
+	format := providertest.Formats()[0]
+	server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"Done."}})
+	data := filepath.Join(t.TempDir(), "data")
+	yaml := fmt.Sprintf("providers:\n  lab: {type: %s, base_url: %q, api_key_env: LAB_KEY}\nagents:\n  main: {provider: lab, model: m}\n", format.Name, server.URL+format.Path)
+	b := &bed{t: t, root: t.TempDir(), settings: fileSettings(t, data, yaml)}
+	engine := b.connect()
+	defer engine.Close()
+	keyless, err := config.Load(func(name string) string { return map[string]string{"HOME": t.TempDir()}[name] }, config.Flags{Config: b.settings.Origin["file"], DataDir: data})
+	fatal(t, err)
+	if b.settings.APIKey == "" || keyless.APIKey != "" {
+		t.Fatalf("the keys are %q and %q", b.settings.APIKey, keyless.APIKey)
+	}
+	b.settings = keyless
+	client := b.connect()
+	defer client.Close()
+	in := b.request(approval.Policy{})
+	in.Provider, in.Model, in.Settings = keyless.Provider, keyless.Model, keyless.Fingerprint()
+	run, err := client.Submit(t.Context(), in)
+	fatal(t, err)
+	expect(t, b.await(client, run), regie.EndAnswered)
+}

@@ -52,6 +52,8 @@ type Input struct {
 	Tainted           bool             // the session has read what nobody vouches for (decision 34)
 	Egress            bool             // the call can send data out
 	UnresolvedUnknown bool             // an earlier call of this signature has no known outcome (decision 5)
+	// Objections are what the person's hooks have against the call: of them only those that ask or forbid count.
+	Objections []regie.Ground
 }
 
 // Judgement is the verdict on a call with what led to it.
@@ -65,7 +67,7 @@ type Judgement struct {
 // Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and a call that waited, are judged
 // again: the policy is always the current one (decision 36).
 func Decide(in Input) Judgement {
-	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), in.Policy.grounds(in.Tool), standing(&in))
+	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in), in.Policy.grounds(in.Tool), standing(&in))
 	verdict := combine(grounds)
 	if verdict == regie.VerdictAllow {
 		sortGrounds(grounds, 1)
@@ -163,6 +165,16 @@ func risk(in *Input) []regie.Ground {
 	return []regie.Ground{{
 		Source: regie.SourceTool, Verdict: regie.VerdictAsk, Sentence: regie.Say("calls of %q reach outside and are asked about unless a rule allows them", in.Tool),
 	}}
+}
+
+// objections are those that make the verdict stricter: nothing that a hook says lifts anything.
+func objections(in *Input) (out []regie.Ground) {
+	for _, g := range in.Objections {
+		if g.Verdict == regie.VerdictMustAsk || g.Verdict == regie.VerdictForbid {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // explicit are the reasons that lie in the call and its session.

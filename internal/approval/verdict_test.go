@@ -10,6 +10,13 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
+// withObjection has a hook say something of the call.
+func withObjection(verdict regie.Verdict) func(*approval.Input) {
+	return func(in *approval.Input) {
+		in.Objections = append(in.Objections, regie.Ground{Source: regie.SourceHook, Verdict: verdict, Sentence: regie.Say("the hook %s forbids it", "x")})
+	}
+}
+
 // TestSentences has a row for each sentence of decisions 5, 19, 34, 36, 40 and 49 and of spec 4.2 and 4.4 that is about the verdict.
 func TestSentences(t *testing.T) {
 	writes := withLevel(approval.Level{Source: regie.SourceApp, Require: approval.RequireWrites})
@@ -47,6 +54,11 @@ func TestSentences(t *testing.T) {
 		{"taint alone", edits{func(in *approval.Input) { in.Tainted = true }}, "ALLOW", nil},
 		{"egress alone", edits{func(in *approval.Input) { in.Egress = true }}, "ALLOW", nil},
 		{"a repeated UNKNOWN always needs an approval", edits{allowed, func(in *approval.Input) { in.UnresolvedUnknown = true }}, "MUST_ASK", []regie.Source{"unknown"}},
+		{"a hook asks, whatever a rule allows", edits{writes, allowed, withObjection(regie.VerdictMustAsk)}, "MUST_ASK", []regie.Source{"hook", "app"}},
+		{"a hook forbids", edits{allowed, withObjection(regie.VerdictForbid)}, "FORBID", []regie.Source{"hook"}},
+		{"a hook that allows lifts nothing", edits{writes, withObjection(regie.VerdictAllow)}, "ASK", []regie.Source{"app"}},
+		{"nor does it lift what is forbidden", edits{withRule(regie.VerdictForbid), withObjection(regie.VerdictAllow)}, "FORBID", []regie.Source{"rule"}},
+		{"a hook has no defaults that a rule could lift", edits{withObjection(regie.VerdictAsk)}, "ALLOW", nil},
 		{"a question is not asked about", edits{writes, role(regie.RoleQuestion)}, "ALLOW", nil},
 		{"the end is not asked about", edits{withLevel(approval.Level{Source: regie.SourceApp, Require: "all"}), role(regie.RoleComplete)}, "ALLOW", nil},
 		{"a plan is not asked about", edits{writes, role(regie.RolePlan)}, "ALLOW", nil},

@@ -14,7 +14,7 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text", "internal/tui"}, "a subcommand talks to app, in the words of the root"},
 	{"internal/crash", []string{".", "client", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{
@@ -24,15 +24,16 @@ var arrows = []arrow{
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
-	{"internal/httpapi", []string{".", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
+	{"internal/httpapi", []string{".", "internal/access", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
 	{"internal/compat", []string{
-		".", "internal/approval", "internal/dispatch", "internal/provider", "internal/provider/sse", "internal/store",
+		".", "internal/access", "internal/approval", "internal/dispatch", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
-	{"client", []string{".", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
+	{"client", []string{".", "internal/approval", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
 	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
-	{"internal/mcpserver", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
+	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/plain", "internal/store"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
+	{"internal/access", []string{".", "internal/dispatch", "internal/store"}, "who asks a server, and what of Control is theirs; knows no transport"},
 	{"internal/acp", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for editors"},
-	{"internal/tui", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control"},
+	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control; what it shows is worded in internal/chat"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{
 		".", "internal/approval", "internal/engine", "internal/fault", "internal/provider", "internal/slot", "internal/store",
@@ -58,6 +59,7 @@ var arrows = []arrow{
 	{"internal/snapshot", []string{".", "internal/workspace"}, "what a workspace held before a command; knows no tool"},
 	{"internal/toolkit/files", []string{".", "internal/index", "internal/plain", "internal/tool", "internal/workspace"}, "the one toolkit that searches an index"},
 	{"internal/sandbox", []string{"."}, "runs commands, confined; knows no tool"},
+	{"internal/hook", []string{"."}, "commands around calls and rounds; knows no engine"},
 	{"internal/toolkit/skills", []string{".", "internal/plain", "internal/skill", "internal/tool"}, "what a model reads of agent skills"},
 	{"internal/skill", []string{".", "internal/plain"}, "agent skills: one file's bytes, and sets of them; whoever loads them reads the files"},
 	{"internal/trust", []string{".", "internal/workspace"}, "what a workspace holds for agents, and what people have decided about it"},
@@ -72,7 +74,9 @@ var arrows = []arrow{
 	{"internal/store/...", []string{".", "internal/fault", "internal/slot", "internal/store"}, "one database"},
 	{"internal/metrics", []string{".", "internal/store"}, "counts what the log says"},
 	{"internal/price", []string{"."}, "pure; what models cost"},
-	{"internal/config", []string{".", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},
+	{"internal/keyring", []string{"."}, "the keyring of the operating system"},
+	{"internal/keyring/keyringtest", nil, "a keyring for tests"},
+	{"internal/config", []string{".", "internal/keyring", "internal/price", "internal/slot", "internal/spell"}, "settings and their origins"},
 	{"internal/doctor", []string{".", "internal/config", "internal/sandbox", "internal/snapshot", "internal/store/postgres", "internal/store/sqlite", "internal/workspace"}, "what is wrong on a machine; asks nobody by itself"},
 	{"internal/text", []string{"."}, "the catalogue"},
 	{"internal/plain", nil, "text from outside, made harmless; needs nothing"},

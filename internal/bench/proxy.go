@@ -32,7 +32,13 @@ const (
 		`"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`
 )
 
-// forwards is the role of a contestant: it prints its address, serves until standard input closes, and prints its peak memory in MiB.
+// forwarded is what a contestant says of itself at its end.
+type forwarded struct {
+	PeakMiB float64
+	CPU     time.Duration // of all its requests
+}
+
+// forwards is the role of a contestant: it prints its address, serves until standard input closes, and prints what it used.
 func forwards(who, upstream string) error {
 	dir, err := os.MkdirTemp("", "regie-bench-")
 	if err != nil {
@@ -47,6 +53,10 @@ func forwards(who, upstream string) error {
 	if err != nil {
 		return errors.Join(err, done())
 	}
+	begun, err := resources()
+	if err != nil {
+		return errors.Join(err, done())
+	}
 	fmt.Println("http://" + listener.Addr().String())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // ends with the process
@@ -55,7 +65,9 @@ func forwards(who, upstream string) error {
 		return err
 	}
 	usage, err := resources()
-	fmt.Println(float64(usage.Maxrss) / 1024)
+	took := usage.Utime.Nano() + usage.Stime.Nano() - begun.Utime.Nano() - begun.Stime.Nano()
+	cost, _ := json.Marshal(forwarded{PeakMiB: float64(usage.Maxrss) / 1024, CPU: time.Duration(took)})
+	fmt.Println(string(cost))
 	return err
 }
 
@@ -119,48 +131,50 @@ func (s *session) proxying() error {
 	defer server.Close()
 	upstream := "http://" + listener.Addr().String()
 	requests := 2 * proxyRate * s.scale
-	var ourMean, theirMean, ourP99, theirP99, peak []float64
+	var ourMean, theirMean, ourP99, theirP99, ourCPU, theirCPU, peak []float64
 	for range s.rounds {
 		straight, err := load(upstream, requests)
 		if err != nil {
 			return err
 		}
-		ours, memory, err := s.through("proxy", upstream, requests)
+		ours, cost, err := s.through("proxy", upstream, requests)
 		if err != nil {
 			return err
 		}
-		theirs, _, err := s.through("forwarder", upstream, requests)
+		theirs, their, err := s.through("forwarder", upstream, requests)
 		if err != nil {
 			return err
 		}
 		ourMean, theirMean = append(ourMean, mean(ours)-mean(straight)), append(theirMean, mean(theirs)-mean(straight))
 		ourP99, theirP99 = append(ourP99, percentile(ours, 99)-percentile(straight, 99)), append(theirP99, percentile(theirs, 99)-percentile(straight, 99))
-		peak = append(peak, memory)
+		each := func(cpu time.Duration) float64 { return float64(cpu.Microseconds()) / float64(requests) }
+		ourCPU, theirCPU, peak = append(ourCPU, each(cost.CPU)), append(theirCPU, each(their.CPU)), append(peak, cost.PeakMiB)
 	}
 	row("P13 added mean at 2,000 requests/s, ms")(median(ourMean), median(theirMean), median(ourMean)/median(theirMean), "≤ 0.2", "%.3f")
 	row("P13 added p99, ms")(median(ourP99), median(theirP99), median(ourP99)/median(theirP99), "≤ 0.5", "%.3f")
+	row("processor time of a request that is passed on, µs")(median(ourCPU), median(theirCPU), median(ourCPU)/median(theirCPU), "", "%.0f")
 	fmt.Printf("| P13 peak memory, MiB | %.0f | | | ≤ 40 |\n", median(peak))
 	return nil
 }
 
 // through puts a load through a contestant.
-func (s *session) through(who, upstream string, requests int) (latencies []float64, peak float64, err error) {
+func (s *session) through(who, upstream string, requests int) (latencies []float64, cost forwarded, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, 0, err
+		return nil, cost, err
 	}
 	command := exec.Command(self, "-role", who+" "+upstream)
 	command.Stderr = os.Stderr
 	stop, err := command.StdinPipe()
 	if err != nil {
-		return nil, 0, err
+		return nil, cost, err
 	}
 	out, err := command.StdoutPipe()
 	if err != nil {
-		return nil, 0, err
+		return nil, cost, err
 	}
 	if err := command.Start(); err != nil {
-		return nil, 0, err
+		return nil, cost, err
 	}
 	lines := bufio.NewReader(out)
 	address, err := lines.ReadString('\n')
@@ -170,9 +184,9 @@ func (s *session) through(who, upstream string, requests int) (latencies []float
 	_ = stop.Close()
 	said, failed := lines.ReadString('\n')
 	if failed == nil {
-		failed = json.Unmarshal([]byte(said), &peak)
+		failed = json.Unmarshal([]byte(said), &cost)
 	}
-	return latencies, peak, errors.Join(err, failed, command.Wait())
+	return latencies, cost, errors.Join(err, failed, command.Wait())
 }
 
 // load sends requests at their rate, whether or not those before are answered, and returns how long each took, in milliseconds. The first tenth

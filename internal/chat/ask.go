@@ -115,8 +115,8 @@ func agrees(word string) bool {
 func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool) (done bool, err error) {
 	var draft []byte
 	for asked.Reviews[i].Decision == nil {
-		review, rest := &asked.Reviews[i], undecided(asked, i)
-		line, err := a.Next(ctx, a.choices(len(rest) > 1, cut))
+		review, rest := &asked.Reviews[i], Undecided(asked, i)
+		line, err := a.Next(ctx, a.choices(len(rest) > 1, cut, len(review.Preview.Scopes) > 0))
 		if err != nil {
 			return true, err
 		}
@@ -127,9 +127,9 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 		reason, denied := denial(word)
 		switch {
 		case agrees(word) || word == "Y":
-			answerAll(decisions, regie.AnswerAllow, "")
+			AnswerAll(decisions, regie.AnswerAllow, "")
 		case denied:
-			answerAll(decisions, regie.AnswerDeny, reason)
+			AnswerAll(decisions, regie.AnswerDeny, reason)
 		case word == "s" || word == "a":
 			ok, err := a.scope(ctx, review, word, &decisions[0])
 			if err != nil {
@@ -165,21 +165,9 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 	return false, nil // somebody else has answered it
 }
 
-// covered allows the calls of the batch that an answer for longer covers: it was given to be asked no more. What must be asked about in
-// spite of it stays (decision 19), and so does what leads through a link to where the answer does not reach.
+// covered allows the calls of the batch that an answer for longer covers.
 func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
-	var decisions []regie.Decision
-	var numbers []string
-	for i := from; i < len(asked.Reviews); i++ {
-		review := &asked.Reviews[i]
-		var arguments map[string]any
-		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
-			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
-			continue
-		}
-		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
-		numbers = append(numbers, strconv.Itoa(i+1))
-	}
+	decisions, numbers := Covered(asked, from, scope)
 	if len(decisions) == 0 {
 		return false, nil
 	}
@@ -192,6 +180,22 @@ func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, sc
 		reviewed(asked, decisions[i].CallID).Decision = &decisions[i]
 	}
 	return false, nil
+}
+
+// Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with their numbers. It was given to be asked no more;
+// what must be asked about in spite of it stays (decision 19), and so does what leads through a link to where the answer does not reach.
+func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
+	for i := from; i < len(asked.Reviews); i++ {
+		review := &asked.Reviews[i]
+		var arguments map[string]any
+		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
+			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
+			continue
+		}
+		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
+		numbers = append(numbers, strconv.Itoa(i+1))
+	}
+	return decisions, numbers
 }
 
 func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
@@ -214,8 +218,8 @@ func denial(word string) (reason string, denied bool) {
 	return "", false
 }
 
-// undecided are the calls of an approval from one on that nobody has decided.
-func undecided(asked *regie.Approval, from int) []regie.Decision {
+// Undecided are the calls of an approval from one on that nobody has decided.
+func Undecided(asked *regie.Approval, from int) []regie.Decision {
 	var out []regie.Decision
 	for i := from; i < len(asked.Reviews); i++ {
 		if asked.Reviews[i].Decision == nil {
@@ -225,7 +229,8 @@ func undecided(asked *regie.Approval, from int) []regie.Decision {
 	return out
 }
 
-func answerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
+// AnswerAll gives all of some decisions the same answer.
+func AnswerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
 	for i := range decisions {
 		decisions[i].Answer, decisions[i].Reason = answer, reason
 	}
@@ -322,10 +327,13 @@ func (a *Asker) putOff(id regie.ID) {
 	a.Page.line(a.Page.Text.T("it stays in the inbox: regie approvals show %s", Short(id)))
 }
 
-// choices is the prompt below a call.
-func (a *Asker) choices(several, cut bool) string {
+// choices is the prompt below a call: one of several, whose diff was cut, that an answer for longer can cover.
+func (a *Asker) choices(several, cut, longer bool) string {
 	t := a.Page.Text
-	prompt := t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
+	prompt := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later")
+	if longer {
+		prompt = t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
+	}
 	if several {
 		prompt += "  " + t.T("[Y] yes to all  [N] no to all")
 	}

@@ -57,13 +57,15 @@ type Chat struct {
 	interrupting bool
 	signalled    bool
 	prompted     bool
+	// own is the call of a command that the person gave; ownDone is its round, once that has ended.
+	own     regie.ID
+	ownDone regie.ID
 }
 
 // Result is how a chat was left.
 type Result struct {
-	// Last is the newest round, zero where none was started; Waits says that it waits for a person.
-	Last  regie.ID
-	Waits bool
+	// Last is the newest round, zero where none was started.
+	Last regie.ID
 	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was.
 	Signalled bool
 }
@@ -114,7 +116,7 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 		switch {
 		case errors.Is(err, ErrLeave):
 			c.farewell()
-			return Result{Last: c.last, Waits: waiting(c.state), Signalled: c.signalled}, nil
+			return Result{Last: c.last, Signalled: c.signalled}, nil
 		case errors.Is(err, ErrMoved), err == nil:
 		default:
 			return Result{Last: c.last}, err
@@ -124,6 +126,9 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 
 // step does the next thing: asks what is due, or waits for the person, the session or a signal.
 func (c *Chat) step(ctx context.Context) error {
+	if !c.ownDone.IsZero() {
+		return c.outcome(ctx)
+	}
 	if c.due {
 		return c.ask(ctx)
 	}
@@ -264,6 +269,9 @@ func (c *Chat) see(item dispatch.Item) {
 		return
 	}
 	c.seen = item.Event.Seq
+	if id, is := OwnCall(item.Event); is {
+		c.own = id
+	}
 	var body struct {
 		RoundID regie.ID          `json:"round_id"`
 		State   string            `json:"state"`
@@ -275,6 +283,9 @@ func (c *Chat) see(item dispatch.Item) {
 	}
 	switch item.Event.Type {
 	case regie.EventRound:
+		if body.State == string(regie.RoundEnded) && !c.own.IsZero() {
+			c.ownDone = body.RoundID
+		}
 		switch {
 		case body.State == string(regie.RoundEnded) && body.RoundID == c.round:
 			c.round, c.state, c.interrupting = regie.ID{}, regie.SessionIdle, false
@@ -323,6 +334,9 @@ func (c *Chat) said(ctx context.Context, line string) error {
 		return c.send(ctx, line[1:], store.Queue)
 	case strings.HasPrefix(line, "/") && c.Terminal:
 		return c.word(ctx, trimmed)
+	case strings.HasPrefix(line, regie.CommandMark) && c.Terminal: // what comes through a pipe is said, not typed
+		command, _ := CommandOf(trimmed)
+		return c.give(ctx, command)
 	case waiting(c.state):
 		return c.instead(ctx, line)
 	default:
@@ -349,8 +363,7 @@ func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error
 	case run.Pending:
 		c.stream.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
 	default: // a message that had to wait is shown when its turn comes
-		c.stream.Own(run.MessageID)
-		c.round, c.last, c.state = run.RoundID, run.RoundID, regie.SessionActive
+		return c.took(ctx, run)
 	}
 	if c.feed == nil {
 		c.feed = Follow(ctx, c.Control, c.session, 0)

@@ -105,20 +105,6 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageBoundsDiffs shows the beginning of a long diff, and says how much is missing.
-func TestPageBoundsDiffs(t *testing.T) {
-	var out bytes.Buffer
-	page := &Page{W: &out, Text: text.New("en"), Now: time.Now}
-	review := &regie.Review{Preview: regie.Preview{Diff: strings.Repeat("+x\n", shownLines+3)}}
-	if !page.Diff(review, shownLines) || strings.Count(out.String(), "│ +x\n") != shownLines || !strings.HasSuffix(out.String(), "… 3 more lines\n") {
-		t.Errorf("shown:\n%s", out.String())
-	}
-	out.Reset()
-	if page.Diff(review, 0) || strings.Count(out.String(), "\n") != shownLines+3 {
-		t.Errorf("all of it is:\n%s", out.String())
-	}
-}
-
 func TestSpan(t *testing.T) {
 	page := &Page{Text: text.New("fr")}
 	for d, want := range map[time.Duration]string{

@@ -13,9 +13,6 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// shownLines is how much of a diff is shown beside a question; "v" and regie approvals show have the rest.
-const shownLines = 200
-
 // Page writes what waits for a person, and what became of it (spec 4.4, 4.5). All that comes from a model or a tool is made visible:
 // nothing in it acts on the terminal or hides. The first failure to write is kept and ends the writing.
 type Page struct {
@@ -210,27 +207,6 @@ func (p *Page) decision(d *regie.Decision) string {
 		said += ": " + plain.Line(d.Reason)
 	}
 	return said
-}
-
-// Diff writes the diff of a call, at most limit lines of it where that is not 0, and reports whether there was more.
-func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
-	diff := strings.TrimRight(plain.Visible(review.Preview.Diff), "\n")
-	if diff == "" {
-		return false
-	}
-	lines := strings.Split(diff, "\n")
-	shown := lines
-	if limit > 0 && len(lines) > limit {
-		shown = lines[:limit]
-	}
-	for _, line := range shown {
-		p.line("     │ " + line)
-	}
-	if len(shown) == len(lines) {
-		return false
-	}
-	p.line("     " + p.Text.T("… %d more lines", len(lines)-len(shown)))
-	return true
 }
 
 // Scopes lists what an answer for the session or for always can cover, in words, each with its number.

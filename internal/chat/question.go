@@ -29,7 +29,7 @@ func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 			a.putOff(asked.ID)
 			return nil
 		}
-		reply, err := a.reply(&asked.Module, line)
+		reply, err := Read(&asked.Module, line)
 		if err == nil {
 			_, err = a.Control.Answer(ctx, dispatch.AnswerRequest{QuestionID: asked.ID, Request: regie.NewID().String(), Reply: reply})
 		}
@@ -65,8 +65,8 @@ func (a *Asker) ways(m *regie.Module) string {
 	return prompt + " > "
 }
 
-// reply reads an answer as a person types it.
-func (a *Asker) reply(m *regie.Module, line string) (regie.QuestionReply, error) {
+// Read reads an answer as a person types it. It returns CodeBadRequest for what is none.
+func Read(m *regie.Module, line string) (regie.QuestionReply, error) {
 	if m.Kind == regie.ModuleValidation {
 		switch strings.ToLower(line) {
 		case "y", "yes", "o", "oui":

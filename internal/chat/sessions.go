@@ -196,7 +196,7 @@ func (p *Page) Speaker(m *regie.Message) string {
 	switch {
 	case m.System != nil:
 		return string(m.System.Type)
-	case m.Sender == regie.SenderUser:
+	case m.Sender == regie.SenderUser, m.AI != nil && m.Author.Kind == regie.AuthorUser: // a command of their own
 		return p.Text.T("you")
 	case m.Author.Model != "":
 		model := plain.Line(m.Author.Model)
@@ -268,6 +268,8 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 		switch {
 		case r.Kind == "workspace" && r.Events == 0 && r.Error == "":
 			continue // it has no rules and never had any
+		case r.Kind == "user":
+			what = p.Text.T("tokens of %s", plain.Line(r.Name))
 		case r.Kind == "workspace":
 			what = p.Text.T("rules of %s", plain.Line(r.Name))
 		case r.Removed:

@@ -20,6 +20,10 @@ import (
 type Stream struct {
 	Out, Err io.Writer // the replies; all else
 	Text     *text.Printer
+	// Mark is what a surface adds to the line of a call's result: how it is unfolded. nil adds nothing.
+	Mark func(*regie.Event) string
+	// Apart says that a note has its place above a reply that is being written, and ends none of its lines.
+	Apart bool
 
 	open    io.Writer // where a line was begun and not ended
 	reply   place     // whose text is being written
@@ -30,9 +34,9 @@ type Stream struct {
 	running regie.ID
 	held    []*dispatch.Delta // of what the events have not reached yet
 	own     map[regie.ID]bool
-	missing string              // what was told last of tools that are away
-	waiting map[regie.ID]string // messages that wait for their turn
-	given   map[regie.ID]bool   // those that came back, once they were shown
+	missing string            // what was told last of tools that are away
+	waiting []Queued          // messages that wait for their turn
+	given   map[regie.ID]bool // those that came back, once they were shown
 
 	fold   Fold
 	output Output
@@ -67,9 +71,14 @@ func (s *Stream) GivenBack(message regie.ID, text string) {
 
 // Note writes a line beside the replies.
 func (s *Stream) Note(line string) {
-	s.fresh()
+	if !s.Apart || !s.Telling() {
+		s.fresh()
+	}
 	fmt.Fprintln(s.Err, plain.Strip(line))
 }
+
+// Telling reports whether a reply is being written that is not whole.
+func (s *Stream) Telling() bool { return s.shown != "" }
 
 // Prompt writes a prompt; Typed tells that the person has ended its line.
 func (s *Stream) Prompt(prompt string) {
@@ -116,6 +125,9 @@ func (s *Stream) Item(item dispatch.Item) {
 		s.Note(line)
 	}
 	for _, line := range s.fold.Lines(s.Text, item.Event) {
+		if s.Mark != nil {
+			line += s.Mark(item.Event)
+		}
 		s.Note(line)
 	}
 	switch item.Event.Type {
@@ -127,27 +139,29 @@ func (s *Stream) Item(item dispatch.Item) {
 	case regie.EventMessagePending:
 		var m regie.Message
 		if json.Unmarshal(item.Event.Body, &m) == nil {
-			if s.waiting == nil {
-				s.waiting = map[regie.ID]string{}
-			}
-			s.waiting[m.ID] = m.LinearText()
+			s.queue(m.ID, m.LinearText())
 		}
 	case regie.EventMessageWithdrawn:
 		var body struct {
 			MessageID regie.ID `json:"message_id"`
+			TakenBack bool     `json:"taken_back"`
 		}
 		if json.Unmarshal(item.Event.Body, &body) == nil {
-			s.GivenBack(body.MessageID, s.waiting[body.MessageID])
-			delete(s.waiting, body.MessageID)
+			if said := s.unqueue(body.MessageID); body.TakenBack {
+				s.TakenBack(body.MessageID, said, s.given[body.MessageID])
+			} else {
+				s.GivenBack(body.MessageID, said)
+			}
 		}
 	case regie.EventStreamReset:
+		told := s.Telling()
+		s.shown = ""
 		switch line, long := ResetLine(s.Text, item.Event); { // of a short one nobody has seen anything (decision 53)
-		case s.shown != "":
+		case told:
 			s.Note(s.Text.T("… %s; what it said above does not count", line))
 		case long:
 			s.Note("… " + line)
 		}
-		s.shown = ""
 	case regie.EventFallback:
 		s.Note("  " + FallbackLine(s.Text, item.Event))
 	case regie.EventNotice:
@@ -198,7 +212,7 @@ func (s *Stream) release() {
 // message writes what of a message was not seen yet.
 func (s *Stream) message(m *regie.Message) {
 	at := place{m.RoundID, m.Exchange}
-	delete(s.waiting, m.ID)
+	s.unqueue(m.ID)
 	switch {
 	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat):
 		s.unreadable(m.AI.Text(), at)
@@ -214,10 +228,10 @@ func (s *Stream) message(m *regie.Message) {
 		}
 		s.write(rest)
 		s.fresh()
+		s.told, s.reply, s.shown = at, place{}, ""
 		if line := CachedLine(s.Text, m, time.Now()); line != "" {
 			s.Note("  " + line)
 		}
-		s.told, s.reply, s.shown = at, place{}, ""
 		if len(m.CallIDs()) > 0 {
 			s.batch = at
 		}
@@ -249,9 +263,9 @@ func (s *Stream) unreadable(text string, at place) {
 	if len(raw) > maxUnreadable {
 		raw = strings.ToValidUTF8(raw[:maxUnreadable], "") + "…"
 	}
+	s.told, s.reply, s.shown = at, place{}, ""
 	s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
 	s.Note(raw)
-	s.told, s.reply, s.shown = at, place{}, ""
 }
 
 // tools tells which tools are away. A chat whose runs all miss the same ones says so once.
@@ -276,6 +290,11 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	var lines []string
 	if !notice.Document.IsZero() {
 		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
+	}
+	for i := range notice.Hooks {
+		if line := hookLine(t, &notice.Hooks[i]); line != "" {
+			lines = append(lines, line)
+		}
 	}
 	for _, missing := range notice.Missing {
 		why := plain.Line(missing.Why)
@@ -347,7 +366,11 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	case regie.NoticeBudget:
 		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
-		return plain.Strip(t.T("the unattended run has failed: %s", n.Text))
+		why := n.Text
+		if len(n.Said) > 0 {
+			why = said(t, n.Said)
+		}
+		return plain.Strip(t.T("the unattended run has failed: %s", why))
 	default:
 		return ""
 	}

@@ -160,7 +160,7 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 		return nil
 	}
 	in := dispatch.UndoRequest{Chat: true, SessionID: c.session, Root: c.Request.Root}
-	series := undoWords(&in, rest)
+	series := UndoWords(&in, rest)
 	plans, err := UndoPlans(ctx, c.Control, in, series)
 	if err != nil {
 		return c.refused(ctx, err)
@@ -202,8 +202,8 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 	}
 }
 
-// undoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message to go back to; files alone; by force.
-func undoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
+// UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message to go back to; files alone; by force.
+func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 	to := false
 	for word := range strings.FieldsSeq(rest) {
 		runs, err := strconv.Atoi(word)

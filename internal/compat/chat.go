@@ -87,10 +87,9 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 		return nil, nil, err
 	}
 	out := &asking{model: in.Model, stream: in.Stream, metadata: in.Metadata, effort: in.ReasoningEffort, raw: data}
-	for _, name := range ignoredByAgents {
-		if value := in.Rest[name]; len(value) > 0 && value.Kind() != 'n' {
-			out.ignored = append(out.ignored, name)
-		}
+	var err error
+	if out.ignored, err = ignored(in.Rest, ignoredByAgents); err != nil {
+		return nil, nil, err
 	}
 	out.oneCall = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
 	if len(in.Messages) > maxMessages {
@@ -111,24 +110,36 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 		}
 		tools = append(tools, regie.ClientTool{Name: t.Function.Name, Description: t.Function.Description, Parameters: json.RawMessage(t.Function.Parameters)})
 	}
-	var err error
+	if err = checkNames(tools, ".function.name"); err != nil {
+		return nil, nil, err
+	}
 	out.tools, err = chosen(tools, in.ToolChoice)
 	return out, &in, err
 }
 
-// chosen are the tools that the model is told of. To force one is not possible: an agent decides by itself.
-func chosen(tools []regie.ClientTool, choice jsontext.Value) ([]regie.ClientTool, error) {
+// checkNames refuses names that no tool may have, and those that stand twice; at is where the name stands in a tool.
+func checkNames(tools []regie.ClientTool, at string) error {
 	seen := map[string]bool{}
 	for i, t := range tools {
-		param := "tools[" + strconv.Itoa(i) + "].function.name"
+		param := "tools[" + strconv.Itoa(i) + "]" + at
 		if t.Name == "" || len(t.Name) > 64 || strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return nil, refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(t.Name))
+			return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(t.Name))
 		}
 		if seen[t.Name] {
-			return nil, refused(param, "there are two tools named %s", t.Name)
+			return refused(param, "there are two tools named %s", t.Name)
 		}
 		seen[t.Name] = true
 	}
+	return nil
+}
+
+// forced is the error of a choice of tools that is none here.
+func forced(param string) error {
+	return refused(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
+}
+
+// chosen are the tools that the model is told of. To force one is not possible: an agent decides by itself.
+func chosen(tools []regie.ClientTool, choice jsontext.Value) ([]regie.ClientTool, error) {
 	if len(choice) == 0 || choice.Kind() == 'n' {
 		return tools, nil
 	}
@@ -141,14 +152,16 @@ func chosen(tools []regie.ClientTool, choice jsontext.Value) ([]regie.ClientTool
 			return nil, nil
 		}
 	}
-	return nil, refused("tool_choice", "an agent chooses its tools by itself: use auto, or none to keep yours from it")
+	return nil, forced("tool_choice")
+}
+
+// given reports whether a parameter says anything.
+func given(v jsontext.Value) bool {
+	return len(v) > 0 && v.Kind() != 'n' && string(v) != "{}" && string(v) != "[]"
 }
 
 // refuse names what would have another effect than its client means.
 func (in *chatRequest) refuse() error {
-	given := func(v jsontext.Value) bool {
-		return len(v) > 0 && v.Kind() != 'n' && string(v) != "{}" && string(v) != "[]"
-	}
 	switch {
 	case in.Model == "":
 		return refused("model", "the request names no model")
@@ -253,8 +266,7 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 			known = known || part.Type == t
 		}
 		if !known {
-			return "", refused(param+"["+strconv.Itoa(i)+"].type",
-				"a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(part.Type))
+			return "", noPart(param+"["+strconv.Itoa(i)+"]", part.Type)
 		}
 		if out.Len() > 0 {
 			out.WriteString("\n")
@@ -264,6 +276,11 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 	return out.String(), nil
 }
 
+// noPart is the error of a part that is no text.
+func noPart(param, kind string) error {
+	return refused(param+".type", "a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(kind))
+}
+
 // received reads a request and submits what it asks of an agent; false says that it was answered: passed on, or refused.
 func received[In any](s *server, w http.ResponseWriter, r *http.Request, api string, parse func([]byte) (*asking, In, error)) (*asking, In, submitted, bool) {
 	var a *asking
@@ -271,8 +288,8 @@ func received[In any](s *server, w http.ResponseWriter, r *http.Request, api str
 	var sent submitted
 	data, err := body(w, r)
 	if err == nil {
-		if name := modelOf(data); s.proxies(name) {
-			s.proxy(w, r, api, name, data)
+		if h, wrong := readHead(data); s.proxies(h.name) {
+			s.proxy(w, r, api, &h, wrong, data)
 			return a, in, sent, false
 		}
 		a, in, err = parse(data)
@@ -330,7 +347,7 @@ type chatAnswer struct {
 }
 
 func (c *chatAnswer) whole(sent submitted) {
-	result, err := c.follow(c.r.Context(), sent.Run, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
+	result, err := c.follow(c.r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
 	if err != nil {
 		c.fail(c.w, c.r, err)
 		return
@@ -361,9 +378,9 @@ func withSession(a *asking, sent submitted) map[string]string {
 }
 
 func (c *chatAnswer) streamed(sent submitted) {
-	c.out = newStream(c.w, c.KeepAlive)
+	c.out = newStream(c.w, c.KeepAlive, comment)
 	defer c.out.close()
-	result, err := c.follow(c.r.Context(), sent.Run, listener{begun: func(regie.ID, regie.ID) {}, text: func(piece string) {
+	result, err := c.follow(c.r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(piece string) {
 		c.chunk(map[string]any{"content": piece}, nil, sent)
 	}})
 	if err != nil {
@@ -371,7 +388,8 @@ func (c *chatAnswer) streamed(sent submitted) {
 			c.fail(c.w, c.r, err)
 			return
 		}
-		problem, _ := c.describe(c.r, err)
+		why := c.tell(c.r, err)
+		problem, _ := why.openAI()
 		c.out.event("", map[string]any{"error": problem})
 		return
 	}
@@ -430,15 +448,4 @@ func chatUsage(u regie.Usage) map[string]any {
 		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
 		"prompt_tokens_details": map[string]any{"cached_tokens": u.CacheRead}, "completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
 	}
-}
-
-// modelOf is the model that a request names, "" where it cannot be read: then the request is refused by whoever reads it whole.
-func modelOf(data []byte) string {
-	var in struct {
-		Model string `json:"model"`
-	}
-	if json.Unmarshal(data, &in) != nil {
-		return ""
-	}
-	return in.Model
 }

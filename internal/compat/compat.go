@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
@@ -38,19 +40,38 @@ type Config struct {
 	Control dispatch.Control
 	// Workspace is where sessions of clients live.
 	Workspace func(ctx context.Context) (regie.Workspace, error)
-	// OnApproval is Deny where it is empty.
+	// OnApproval is what holds for tokens that say nothing; Deny where it is empty.
 	OnApproval OnApproval
 	// Status maps a code to HTTP; nil has 400 for what the request says and 500 for all else.
 	Status func(code regie.Code) int
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
+	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a session is held to its request.
+	Keys Keys
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
 	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.
 	KeepAlive time.Duration
 }
 
+// Keys remembers what came with which Idempotency-Key, both as hashes (spec 10.2).
+type Keys interface {
+	// BeginKeyed begins a request, and returns what is known of its key: CodeKeyReused where something else came with it before.
+	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
+	// AnswerKeyed notes that it is stored, ReleaseKeyed forgets one that came to nothing.
+	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
+	ReleaseKeyed(ctx context.Context, key regie.Hash) error
+}
+
 type server struct{ Config }
+
+// policy is what the caller's token says of approvals, or the server's own word where it says nothing (decision 35).
+func (s *server) policy(ctx context.Context) OnApproval {
+	if caller := access.From(ctx); caller != nil && caller.Token.OnApproval != "" {
+		return OnApproval(caller.Token.OnApproval)
+	}
+	return s.OnApproval
+}
 
 // Handler serves the endpoint below /v1/.
 func Handler(c Config) http.Handler {
@@ -62,25 +83,49 @@ func Handler(c Config) http.Handler {
 	}
 	s := &server{c}
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("GET /v1/models/{id...}", s.model)
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	mux.HandleFunc("POST /v1/responses", s.responses)
 	mux.HandleFunc("GET /v1/responses/{id}", s.response)
 	mux.HandleFunc("DELETE /v1/responses/{id}", s.forget)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
+	mux.HandleFunc("/", s.missing(mux))
+	return mux
+}
+
+// Refuse answers a request that does not come as far as the Handler, in the form that whoever asks reads.
+func Refuse(c Config) func(w http.ResponseWriter, r *http.Request, err error) {
+	return (&server{c}).fail
+}
+
+// missing answers where nothing is, or only by other methods.
+func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var takes []string
+		for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost} {
 			other := r.Clone(r.Context())
 			other.Method = method
-			if _, pattern := mux.Handler(other); pattern != "/" && method != r.Method {
-				w.Header().Set("Allow", method)
-				s.fail(w, r, &problem{status: http.StatusMethodNotAllowed, kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "%s does not take %s", r.URL.Path, r.Method)})
-				return
+			if _, pattern := mux.Handler(other); pattern != "/" {
+				takes = append(takes, method)
 			}
 		}
-		s.fail(w, r, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path)})
-	})
-	return mux
+		if len(takes) == 0 {
+			s.fail(w, r, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path)})
+			return
+		}
+		w.Header().Set("Allow", strings.Join(takes, ", "))
+		s.fail(w, r, &problem{
+			status: http.StatusMethodNotAllowed, kind: kindInvalid, err: regie.Errorf(regie.CodeNoMethod, "%s does not take %s", r.URL.Path, r.Method),
+		})
+	}
+}
+
+// speaks reports whether who asks may speak in a session: one that a person began is no endpoint's, unless the token opens such ones too.
+func speaks(ctx context.Context, session *regie.Session) bool {
+	caller := access.From(ctx)
+	return caller == nil || session.Origin == regie.OriginAPISession || caller.Has(regie.ScopeChat)
 }
 
 // model is one line of the list of models.
@@ -91,7 +136,12 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-func (s *server) listed(ctx context.Context) ([]model, error) {
+// listed are the models that a client can ask for in its own format.
+func (s *server) listed(r *http.Request) ([]model, error) {
+	ctx, api := r.Context(), APIChat
+	if speaksMessages(r) {
+		api = APIMessages
+	}
 	agents, err := s.Control.Agents(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +151,7 @@ func (s *server) listed(ctx context.Context) ([]model, error) {
 		out = append(out, model{ID: a.Name, Object: "model", OwnedBy: "regie"})
 	}
 	if s.Proxy != nil {
-		for _, name := range s.Proxy.Models(ctx) {
+		for _, name := range s.Proxy.Models(ctx, api) {
 			provider, _, _ := strings.Cut(name, "/")
 			out = append(out, model{ID: name, Object: "model", OwnedBy: provider})
 		}
@@ -110,31 +160,39 @@ func (s *server) listed(ctx context.Context) ([]model, error) {
 }
 
 func (s *server) models(w http.ResponseWriter, r *http.Request) {
-	list, err := s.listed(r.Context())
-	if err != nil {
+	list, err := s.listed(r)
+	switch {
+	case err != nil:
 		s.fail(w, r, err)
-		return
+	case speaksMessages(r):
+		s.write(w, anthropicModels(list))
+	default:
+		s.write(w, map[string]any{"object": "list", "data": list})
 	}
-	s.write(w, map[string]any{"object": "list", "data": list})
 }
 
 func (s *server) model(w http.ResponseWriter, r *http.Request) {
-	list, err := s.listed(r.Context())
+	list, err := s.listed(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	id := r.PathValue("id")
+	provider, _, _ := strings.Cut(id, "/")
+	found := model{ID: id, Object: "model", OwnedBy: provider}
 	at := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
 	switch {
 	case at >= 0:
-		s.write(w, list[at])
-	case s.proxies(id):
-		provider, _, _ := strings.Cut(id, "/")
-		s.write(w, model{ID: id, Object: "model", OwnedBy: provider})
-	default:
+		found = list[at]
+	case !s.proxies(id):
 		s.fail(w, r, noModel(id))
+		return
 	}
+	if speaksMessages(r) {
+		s.write(w, anthropicModel(found))
+		return
+	}
+	s.write(w, found)
 }
 
 // agent reports whether a model is an agent.

@@ -46,27 +46,53 @@ type wireError struct {
 	Code    *string `json:"code"`
 }
 
-// describe makes an error of an API's words, and its status.
-func (s *server) describe(r *http.Request, err error) (wireError, int) {
+// begun is an error of work that was begun all the same: a message that is stored is answered when the engine is back, and what was passed on may be
+// charged. Asked again, it would be done once more.
+type begun struct{ error }
+
+// Unwrap returns the cause.
+func (b begun) Unwrap() error { return b.error }
+
+// told is an error as it is told, whichever format its reader reads.
+type told struct {
+	message, code, param string
+	kind                 string // of OpenAI's, where it is certain
+	of                   regie.Code
+	status               int
+}
+
+// tell makes an error of an API's words.
+func (s *server) tell(r *http.Request, err error) told {
+	if work, is := errors.AsType[begun](err); is {
+		err = work.error
+	}
 	var p *problem
 	if !errors.As(err, &p) {
 		p = &problem{err: err}
 	}
 	code := provider.CodeOf(p.err)
-	status := p.status
-	if status == 0 && s.Status != nil {
-		status = s.Status(code)
+	out := told{message: p.err.Error(), code: cmp.Or(p.code, string(code)), param: p.param, kind: p.kind, of: code, status: p.status}
+	if s.Translate != nil {
+		out.message = s.Translate(language(r), p.err)
 	}
-	if status == 0 {
-		status = http.StatusInternalServerError
+	if out.status == 0 && s.Status != nil {
+		out.status = s.Status(code)
+	}
+	if out.status == 0 {
+		out.status = http.StatusInternalServerError
 		if code == regie.CodeBadRequest || code == regie.CodeBadID {
-			status = http.StatusBadRequest
+			out.status = http.StatusBadRequest
 		}
 	}
-	kind := p.kind
+	return out
+}
+
+// openAI is an error as OpenAI's clients read it, and its status.
+func (t *told) openAI() (wireError, int) {
+	kind, status := t.kind, t.status
 	if kind == "" {
 		switch {
-		case code == regie.CodeOverBudget || code == regie.CodePriceUnknown || code == regie.CodeProviderQuota:
+		case t.of == regie.CodeOverBudget || t.of == regie.CodePriceUnknown || t.of == regie.CodeProviderQuota:
 			kind, status = kindQuota, http.StatusTooManyRequests
 		case status < http.StatusInternalServerError:
 			kind = kindInvalid
@@ -74,32 +100,37 @@ func (s *server) describe(r *http.Request, err error) (wireError, int) {
 			kind = kindServer
 		}
 	}
-	out := wireError{Message: p.err.Error(), Type: kind}
-	if s.Translate != nil {
-		out.Message = s.Translate(language(r), p.err)
+	out := wireError{Message: t.message, Type: kind, Code: &t.code}
+	if t.param != "" {
+		out.Param = &t.param
 	}
-	if p.param != "" {
-		out.Param = &p.param
-	}
-	word := cmp.Or(p.code, string(code))
-	out.Code = &word
 	return out, status
 }
 
-// fail answers with an error.
+// passes reports whether an error says nothing of the request: the same one may succeed in a moment, or may have.
+func passes(code regie.Code) bool {
+	return code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown
+}
+
+// fail answers with an error, in the form that whoever asks reads.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	out, status := s.describe(r, err)
+	why := s.tell(r, err)
+	problem, status := why.openAI()
+	out := map[string]any{"error": problem}
+	if speaksMessages(r) {
+		out, status = why.anthropic(), why.status
+	}
 	w.Header().Set("Content-Type", "application/json")
 	// What is refused for good, or was begun, is not to be asked again by a client's own retries: that would begin it once more.
 	again := "false"
-	if code := provider.CodeOf(err); code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown {
+	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests) && !errors.As(err, new(begun)) {
 		again = "true"
 	}
 	w.Header().Set("X-Should-Retry", again)
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]any{"error": out}) // the client has gone
+	_ = encoder.Encode(out) // the client has gone
 }
 
 // language is the first one that a request asks for.

@@ -40,6 +40,8 @@ var errOver = errors.New("over")
 // following is a round as it is told by its session's log.
 type following struct {
 	run      dispatch.Run
+	head     int64              // of the log when the message had just been stored; zero where that is not known
+	state    regie.SessionState // there
 	to       listener
 	target   regie.ID // the round that answers, once the message has its place
 	exchange int      // whose reply streams in
@@ -55,10 +57,19 @@ type following struct {
 	failure  error
 }
 
-// follow waits for what becomes of a message. A client that goes away ends this and not the round: a disconnect is not a stop (spec 10.3).
-func (s *server) follow(ctx context.Context, run dispatch.Run, to listener) (outcome, error) {
-	f := &following{run: run, to: to}
-	err := s.Control.Events(ctx, run.SessionID, max(0, run.Seq-1), f.hear)
+// follow waits for what becomes of a message. A client that goes away ends this and not the round: a disconnect is not a stop (spec 10.3). Whatever
+// fails here, the work was begun.
+func (s *server) follow(ctx context.Context, sent submitted, to listener) (outcome, error) {
+	out, err := s.heard(ctx, sent, to)
+	if err != nil {
+		err = begun{err}
+	}
+	return out, err
+}
+
+func (s *server) heard(ctx context.Context, sent submitted, to listener) (outcome, error) {
+	f := &following{run: sent.Run, head: sent.summary.Head, state: sent.summary.State, to: to}
+	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.hear)
 	switch {
 	case errors.Is(err, errOver):
 	case ctx.Err() != nil:
@@ -78,16 +89,34 @@ func (f *following) hear(item dispatch.Item) error {
 		f.delta(item.Delta)
 		return nil
 	}
-	e := item.Event
+	err := f.event(item.Event)
+	// What waited before the message came and still does, as after the answer to one of two questions, tells nothing more of itself.
+	if err == nil && item.Event.Seq == f.head && !f.target.IsZero() && waits(f.state) {
+		f.waits, err = f.state, errOver
+	}
+	return err
+}
+
+// waits reports whether a session goes on only by a person's word.
+func waits(state regie.SessionState) bool {
+	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse || state == regie.SessionPaused
+}
+
+// event takes an event of the log.
+func (f *following) event(e *regie.Event) error {
 	switch e.Type {
 	case regie.EventMessage:
 		return f.message(e)
 	case regie.EventMessageWithdrawn:
 		var body struct {
 			MessageID regie.ID `json:"message_id"`
+			TakenBack bool     `json:"taken_back"`
 		}
 		if json.Unmarshal(e.Body, &body) == nil && body.MessageID == f.run.MessageID {
 			f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
+			if body.TakenBack {
+				f.failure = regie.Errorf(regie.CodeConflict, "the message was taken back before it had its turn")
+			}
 			return errOver
 		}
 	case regie.EventStreamReset:
@@ -108,11 +137,9 @@ func (f *following) hear(item dispatch.Item) error {
 		if f.target.IsZero() || json.Unmarshal(e.Body, &body) != nil {
 			return nil //nolint:nilerr // erased
 		}
-		switch body.State {
-		case regie.SessionWaitingValidation, regie.SessionWaitingResponse, regie.SessionPaused:
+		if waits(body.State) {
 			f.waits = body.State
 			return errOver
-		default:
 		}
 	case regie.EventRound:
 		return f.round(e)
@@ -223,6 +250,9 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	out := outcome{session: f.run.SessionID, round: f.target, finish: finishStop, usage: f.usage}
 	switch {
 	case f.waits == regie.SessionWaitingValidation:
+		if err := s.asked(ctx, f); err != nil {
+			return out, err
+		}
 		f.own(approvalNote(f.parked))
 	case f.waits == regie.SessionWaitingResponse:
 		f.own("[This waits for an answer to a question. Write it as the next message of this session.]")
@@ -253,6 +283,18 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	}
 	out.text = f.text.String()
 	return out, nil
+}
+
+// asked finds the approvals that a session waits with, where they were asked for before the message came.
+func (s *server) asked(ctx context.Context, f *following) error {
+	if len(f.parked) > 0 {
+		return nil
+	}
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: f.run.SessionID})
+	for i := range inbox.Approvals {
+		f.parked = append(f.parked, inbox.Approvals[i].ID)
+	}
+	return err
 }
 
 // own says something that is no model's.

@@ -12,8 +12,9 @@ import (
 
 // head is what is looked at of a request that is passed on: where it says it, so that all else goes through byte for byte.
 type head struct {
-	model, options, bound span // of the values
-	end                   int  // of the last value of the object
+	name                  string // of the model
+	model, options, bound span   // of the values
+	end                   int    // of the last value of the object
 	stream                bool
 	wantsUsage            bool
 	answers, most         int
@@ -23,10 +24,11 @@ type head struct {
 
 type span struct{ from, to int }
 
-// readHead reads a strict JSON object, each key of which stands once.
+// readHead reads a strict JSON object, each key of which stands once. Where a parameter cannot be as it is, all else of the head is read all the same.
 func readHead(data []byte) (head, error) {
 	h := head{answers: 1}
-	d := jsontext.NewDecoder(bytes.NewReader(data))
+	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied
+	var wrong error
 	bad := func(err error) error {
 		var syntax *jsontext.SyntacticError
 		if errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName) {
@@ -51,8 +53,8 @@ func readHead(data []byte) (head, error) {
 			return h, bad(err)
 		}
 		h.end = int(d.InputOffset())
-		if err := h.take(key, value, span{h.end - len(value), h.end}); err != nil {
-			return h, err
+		if err := h.take(key, value, span{h.end - len(value), h.end}); err != nil && wrong == nil {
+			wrong = err
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
@@ -61,7 +63,7 @@ func readHead(data []byte) (head, error) {
 	if len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
 		return h, refused("", "the request is more than one JSON object")
 	}
-	return h, nil
+	return h, wrong
 }
 
 // take looks at one parameter.
@@ -77,6 +79,13 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 	switch key {
 	case "model":
 		h.model = at
+		if value.Kind() == '"' {
+			name, err := jsontext.AppendUnquote(nil, value)
+			if err != nil {
+				return refused(key, "the model's name cannot be read")
+			}
+			h.name = string(name)
+		}
 	case "stream":
 		h.stream = value.Kind() == 't'
 	case "stream_options":

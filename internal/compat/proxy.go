@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -21,13 +22,15 @@ import (
 const (
 	APIChat      = "chat/completions"
 	APIResponses = "responses"
+	APIMessages  = "messages"
+	APICount     = "messages/count_tokens"
 )
 
 // Proxy passes requests for provider/model on to configured providers, without a session (decision 35). Its methods may be called from many
 // goroutines.
 type Proxy interface {
-	// Models lists what can be named, as provider/model.
-	Models(ctx context.Context) []string
+	// Models lists what can be named in requests of an API, as provider/model.
+	Models(ctx context.Context, api string) []string
 	// Has reports whether a provider is configured.
 	Has(provider string) bool
 	// Upstream says where a provider takes requests of an API; CodeBadRequest where it does not speak it.
@@ -47,9 +50,11 @@ type Proxy interface {
 
 // Upstream is a provider's server.
 type Upstream struct {
-	URL    string
-	Header http.Header // holds the key
-	Client *http.Client
+	URL       string
+	Header    http.Header // of every request, with the key; it is not changed
+	Transport http.RoundTripper
+	// Passes are the headers of a client's request that go through, and stand in for those of Header: they say how it is meant.
+	Passes []string
 	// MaxTokens is the parameter that bounds an answer, in its vendor's word.
 	MaxTokens string
 	// Hide takes the key out of what the server says.
@@ -71,21 +76,21 @@ type passing struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	up   Upstream
-	head head
+	head *head
 	call store.Proxied
 	body []byte
 	api  string
 	// added says that it asks for usage that its client did not ask for: that is not passed back.
 	added bool
-	usage bool // what the call used is known
+	usage usage // what was said of it so far
+	kept  *kept // what was passed on of a stream that may be cached, else nil
 }
 
-// proxy passes a request on.
-func (s *server) proxy(w http.ResponseWriter, r *http.Request, api, model string, data []byte) {
-	name, rest, _ := strings.Cut(model, "/")
-	h, err := readHead(data)
-	if err != nil {
-		s.fail(w, r, err)
+// proxy passes a request on; wrong is what its head cannot be.
+func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *head, wrong error, data []byte) {
+	name, rest, _ := strings.Cut(h.name, "/")
+	if wrong != nil {
+		s.fail(w, r, wrong)
 		return
 	}
 	up, err := s.Proxy.Upstream(name, api)
@@ -102,7 +107,7 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api, model string
 		server: s, w: w, r: r, up: up, head: h, api: api,
 		call: store.Proxied{ID: regie.NewID(), WorkspaceID: place.ID, Provider: name, Model: rest, StartedAt: time.Now()},
 	}
-	if !h.stream && s.Proxy.Caches(h.temperature) {
+	if api != APICount && s.Proxy.Caches(h.temperature) {
 		p.fromCache(data)
 		return
 	}
@@ -120,8 +125,13 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api, model string
 	p.pass(response)
 }
 
-// reserve writes the request as it goes out, once the money for it is there.
+// reserve writes the request as it goes out, once the money for it is there. To count costs nothing.
 func (p *passing) reserve(data []byte) error {
+	if p.api == APICount {
+		p.call.Money.Known = true
+		p.body, _ = p.head.rewritten(data, p.call.Model, "", 0, false)
+		return nil
+	}
 	longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, len(data), p.head.answers, p.head.most)
 	if err == nil {
 		p.body, p.added = p.head.rewritten(data, p.call.Model, p.up.MaxTokens, longest, p.api == APIChat)
@@ -134,14 +144,27 @@ func (p *passing) send() (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(request.Header, p.up.Header)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := p.up.Client.Do(request)
+	request.Header = p.header()
+	response, err := p.up.Transport.RoundTrip(request) // nothing of what a client does beyond that is wanted: redirects, cookies
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
 		_ = response.Body.Close()
 		return nil, regie.Errorf(regie.CodeProviderRejected, "the server of %s sends requests elsewhere, and its key goes nowhere else", p.call.Provider)
 	}
 	return response, err
+}
+
+// header is that of the request as it goes out.
+func (p *passing) header() http.Header {
+	out, copied := p.up.Header, false
+	for _, name := range p.up.Passes {
+		if v := p.r.Header.Values(name); len(v) > 0 {
+			if !copied {
+				out, copied = out.Clone(), true
+			}
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // done logs the call. Of one whose usage nobody said nobody knows the cost.
@@ -160,11 +183,11 @@ func (p *passing) failed(err error) {
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
-	p.fail(p.w, p.r, &problem{status: http.StatusBadGateway, err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why)})
+	p.fail(p.w, p.r, begun{&problem{status: http.StatusBadGateway, err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why)}})
 }
 
 // passedOn are the headers of an answer that go through.
-var passedOn = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id"}
+var passedOn = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id", "Request-Id"}
 
 // pass gives the answer to the client, as it comes.
 func (p *passing) pass(response *http.Response) {
@@ -178,7 +201,7 @@ func (p *passing) pass(response *http.Response) {
 		p.passStream(response.Body)
 		return
 	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	data, err := whole(response.Body, response.ContentLength, maxAnswer+1)
 	if err != nil || len(data) > maxAnswer {
 		p.failed(errors.Join(err, errors.New("its answer was cut, or has no end")))
 		return
@@ -207,7 +230,8 @@ func (p *passing) refusedBy(status int) {
 	}
 }
 
-// passStream gives a stream to the client, line by line, and reads from it what the call used.
+// passStream gives a stream to the client, line by line, and reads from it what the call used. One that is cut is cut for the client too: nothing else
+// tells it from one that is whole.
 func (p *passing) passStream(body io.Reader) {
 	p.w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(p.w)
@@ -216,22 +240,24 @@ func (p *passing) passStream(body io.Reader) {
 	for {
 		line, err := lines.ReadSlice('\n')
 		for errors.Is(err, bufio.ErrBufferFull) { // longer than the buffer: it goes through in pieces, and says no usage
-			_, _ = p.w.Write(line)
+			_ = p.give(line)
 			line, err = lines.ReadSlice('\n')
 		}
-		if p.added && skip && len(bytes.TrimSpace(line)) == 0 { // the end of the event that was left out
+		switch {
+		case p.added && skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
 			skip = false
-		} else if bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && bytes.Contains(line, []byte(`"choices":[]`)) {
+		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && bytes.Contains(line, []byte(`"choices":[]`)):
 			skip = true
-		} else if _, failed := p.w.Write(line); failed != nil {
+		case p.give(line) != nil:
 			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
 			return
 		}
 		if err != nil {
+			_ = flush.Flush()
 			if !errors.Is(err, io.EOF) {
 				p.call.Code = regie.CodeTruncatedStream
+				_ = flush.SetWriteDeadline(time.Unix(1, 0)) // the end of the answer can be written no more
 			}
-			_ = flush.Flush()
 			return
 		}
 		if lines.Buffered() == 0 || len(line) <= 2 {
@@ -240,39 +266,92 @@ func (p *passing) passStream(body io.Reader) {
 	}
 }
 
-// used takes what a call used from an answer, or from an event of a stream, in the words of either API.
+// give passes a piece of a stream on.
+func (p *passing) give(piece []byte) error {
+	p.kept.add(piece)
+	_, err := p.w.Write(piece)
+	return err
+}
+
+// whole reads all of what is said, at most so many bytes; size is how many were announced, -1 where none were.
+func whole(from io.Reader, size, most int64) ([]byte, error) {
+	from = io.LimitReader(from, most)
+	if size < 0 || size > 1<<20 { // what is announced costs nothing before it comes
+		return io.ReadAll(from)
+	}
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // with room to see the end
+	_, err := data.ReadFrom(from)
+	if err == nil && int64(data.Len()) < size {
+		err = io.ErrUnexpectedEOF
+	}
+	return data.Bytes(), err
+}
+
+// usage is what an answer says of what it used, in the words of any API. The first two count what came from a cache, or went into one, as input;
+// Messages counts it beside that.
+type usage struct {
+	Prompt  int64 `json:"prompt_tokens"`
+	Input   int64 `json:"input_tokens"`
+	Answer  int64 `json:"completion_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Details struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	InputDetails struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	CacheCreation int64 `json:"cache_creation_input_tokens"`
+	CacheRead     int64 `json:"cache_read_input_tokens"`
+}
+
+// used takes what a call used from an answer, or from an event of a stream: a later one says anew what it names, and Messages names the input at the
+// beginning alone.
 func (p *passing) used(data []byte) bool {
-	type usage struct {
-		Prompt  int64 `json:"prompt_tokens"`
-		Input   int64 `json:"input_tokens"`
-		Answer  int64 `json:"completion_tokens"`
-		Output  int64 `json:"output_tokens"`
-		Details struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		InputDetails struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"input_tokens_details"`
+	value := member(data, "usage")
+	for _, around := range []string{"response", "message"} {
+		if len(value) == 0 || value.Kind() != '{' {
+			value = member(member(data, around), "usage")
+		}
 	}
-	var said struct {
-		Usage    *usage `json:"usage"`
-		Response struct {
-			Usage *usage `json:"usage"`
-		} `json:"response"`
-	}
-	if json.Unmarshal(data, &said) != nil {
+	u := p.usage
+	if len(value) == 0 || value.Kind() != '{' || json.Unmarshal(value, &u) != nil {
 		return false
 	}
-	u := said.Usage
-	if u == nil {
-		u = said.Response.Usage
+	p.usage = u
+	p.call.Usage = regie.Usage{
+		Input: u.Prompt + u.Input + u.CacheCreation + u.CacheRead, Output: u.Answer + u.Output,
+		CacheCreation: u.CacheCreation, CacheRead: u.Details.Cached + u.InputDetails.Cached + u.CacheRead,
 	}
-	if u == nil {
-		return false
-	}
-	p.call.Usage = regie.Usage{Input: u.Prompt + u.Input, Output: u.Answer + u.Output, CacheRead: u.Details.Cached + u.InputDetails.Cached}
-	p.usage = true
 	return true
+}
+
+// member is a member of a JSON object, nil where there is none: all else is passed over.
+func member(object []byte, name string) jsontext.Value {
+	if len(object) == 0 || !bytes.Contains(object, []byte(`"`+name+`"`)) {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '{' {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return nil
+		}
+		if key.String() != name {
+			if d.SkipValue() != nil {
+				return nil
+			}
+			continue
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		return value
+	}
+	return nil
 }
 
 // refusal is an answer that is none.
@@ -284,50 +363,3 @@ type refusal struct {
 
 // Error implements error.
 func (r refusal) Error() string { return "the provider answered " + strconv.Itoa(r.status) }
-
-// fromCache answers from the response cache, or asks, once for all who ask the same.
-func (p *passing) fromCache(data []byte) {
-	asked := false
-	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.head.cacheKey(data, p.call.Model), func() ([]byte, error) {
-		if err := p.reserve(data); err != nil {
-			return nil, err
-		}
-		asked = true
-		response, err := p.send()
-		if err != nil {
-			return nil, err
-		}
-		defer response.Body.Close()
-		said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode != http.StatusOK {
-			p.refusedBy(response.StatusCode)
-			return nil, refusal{response.StatusCode, response.Header, p.up.Hide(said)}
-		}
-		p.used(said)
-		return said, nil
-	})
-	var no refusal
-	switch {
-	case errors.As(err, &no):
-		p.w.Header().Set("Content-Type", no.header.Get("Content-Type"))
-		p.w.WriteHeader(no.status)
-		_, _ = p.w.Write(no.data)
-	case err != nil && !asked:
-		p.fail(p.w, p.r, err)
-		return
-	case err != nil:
-		p.failed(err)
-	default:
-		p.call.Cached = !fresh
-		if !fresh {
-			p.call.Usage, p.call.Money = regie.Usage{}, regie.Money{Known: true}
-			p.w.Header().Set("X-Regie-Cache", "hit")
-		}
-		p.w.Header().Set("Content-Type", "application/json")
-		_, _ = p.w.Write(answer)
-	}
-	p.done()
-}

@@ -42,9 +42,17 @@ func TestParseChat(t *testing.T) {
 		`{"model":"main","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"custom"}]}]}`:                "messages[0].tool_calls[0]",
 		`{"model":7,"messages":[]}`:                                                                                   "model",
 		`[]`:                                                                                                          "",
-		``:                                                                                                            "",
-		`{` + hi + `} x`:                                                                                              "",
-		"{\"model\":\"\xff\"}":                                                                                        "",
+		`{` + hi + `,"max_tokens":-1}`:                                                                                "max_tokens",
+		`{` + hi + `,"max_tokens":0}`:                                                                                 "max_tokens",
+		`{` + hi + `,"max_tokens":"7"}`:                                                                               "max_tokens",
+		`{` + hi + `,"max_completion_tokens":1.5}`:                                                                    "max_completion_tokens",
+		`{` + hi + `,"temperature":3}`:                                                                                "temperature",
+		`{` + hi + `,"temperature":[1]}`:                                                                              "temperature",
+		`{` + hi + `,"top_p":-0.1}`:                                                                                   "top_p",
+		`{` + hi + `,"deep":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`:                       "",
+		``:                     "",
+		`{` + hi + `} x`:       "",
+		"{\"model\":\"\xff\"}": "",
 	} {
 		_, _, err := parseChat([]byte(body))
 		var p *problem

@@ -22,10 +22,10 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 		instructions: in.Instructions, rounds: sent.summary.Rounds,
 	}
 	if a.stream {
-		out.streamed(sent.Run)
+		out.streamed(sent)
 		return
 	}
-	result, err := s.follow(r.Context(), sent.Run, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
+	result, err := s.follow(r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -123,11 +123,11 @@ func (a *responseAnswer) event(kind string, v map[string]any) {
 	a.out.event(kind, v)
 }
 
-func (a *responseAnswer) streamed(run dispatch.Run) {
-	a.out = newStream(a.w, a.KeepAlive)
+func (a *responseAnswer) streamed(sent submitted) {
+	a.out = newStream(a.w, a.KeepAlive, comment)
 	defer a.out.close()
 	begun := false
-	a.result = outcome{session: run.SessionID, round: run.RoundID}
+	a.result = outcome{session: sent.SessionID, round: sent.RoundID}
 	begin := func() {
 		if begun {
 			return
@@ -136,7 +136,7 @@ func (a *responseAnswer) streamed(run dispatch.Run) {
 		a.event("response.created", map[string]any{"response": a.object(a.result, "in_progress")})
 		a.event("response.in_progress", map[string]any{"response": a.object(a.result, "in_progress")})
 	}
-	result, err := a.follow(a.r.Context(), run, listener{
+	result, err := a.follow(a.r.Context(), sent, listener{
 		begun: func(session, round regie.ID) { a.result.session, a.result.round = session, round },
 		text: func(piece string) {
 			begin()
@@ -202,7 +202,8 @@ func (a *responseAnswer) failed(err error, begun bool) {
 		a.fail(a.w, a.r, err)
 		return
 	}
-	problem, _ := a.describe(a.r, err)
+	why := a.tell(a.r, err)
+	problem, _ := why.openAI()
 	if !begun {
 		a.event("error", map[string]any{"code": problem.Code, "message": problem.Message, "param": problem.Param})
 		return
@@ -221,7 +222,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view, err := s.Control.Get(r.Context(), round)
-	if err == nil && view.Session.ID != session {
+	if err == nil && (view.Session.ID != session || !speaks(r.Context(), &view.Session)) {
 		err = &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id")))}
 	}
 	if err != nil {

@@ -73,10 +73,9 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	if in.Reasoning != nil {
 		out.effort = in.Reasoning.Effort
 	}
-	for _, name := range slices.Concat(ignoredByAgents, ignoredInResponses) {
-		if value := in.Rest[name]; len(value) > 0 && value.Kind() != 'n' {
-			out.ignored = append(out.ignored, name)
-		}
+	var err error
+	if out.ignored, err = ignored(in.Rest, slices.Concat(ignoredByAgents, ignoredInResponses)); err != nil {
+		return nil, nil, err
 	}
 	out.oneCall = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
 	if in.PreviousResponseID != "" {
@@ -102,7 +101,9 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 		}
 		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
 	}
-	var err error
+	if err = checkNames(tools, ".name"); err != nil {
+		return nil, nil, err
+	}
 	out.tools, err = chosen(tools, in.ToolChoice)
 	return out, &in, err
 }

@@ -14,14 +14,21 @@ type stream struct {
 	w     http.ResponseWriter
 	begun bool
 	said  time.Time
+	alive string // what is said where nothing else is
 	stop  chan struct{}
 	done  chan struct{}
 }
 
+// What a stream says to be known to be alive: what no client reads, and what Anthropic's name for it is.
+const (
+	comment = ": keep-alive\n\n"
+	ping    = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+)
+
 // newStream begins a stream, which says that it is alive where nothing else is said for a while, until close.
-func newStream(w http.ResponseWriter, alive time.Duration) *stream {
-	s := &stream{w: w, said: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	go s.keepAlive(alive)
+func newStream(w http.ResponseWriter, every time.Duration, alive string) *stream {
+	s := &stream{w: w, said: time.Now(), alive: alive, stop: make(chan struct{}), done: make(chan struct{})}
+	go s.keepAlive(every)
 	return s
 }
 
@@ -37,7 +44,7 @@ func (s *stream) keepAlive(every time.Duration) {
 		}
 		s.mu.Lock()
 		if time.Since(s.said) >= every {
-			s.put([]byte(": keep-alive\n\n"))
+			s.put([]byte(s.alive))
 		}
 		s.mu.Unlock()
 	}

@@ -1,5 +1,5 @@
-// Package config gathers the settings (spec 13): defaults, then what regie setup stored, then one regie.yaml, then environment, then
-// flags, each value with its origin. Of regie.yaml it knows the keys of the features that exist.
+// Package config gathers the settings (spec 13): defaults, then what regie setup stored, then the machine's regie.yaml, then the user's, then
+// environment, then flags, each value with its origin. Of regie.yaml it knows the keys of the features that exist.
 package config
 
 import (
@@ -27,7 +27,9 @@ const (
 
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
-	DataDir string
+	// DataDir is where this engine keeps what it has. DataHome is the directory that was named for it: that of a PostgreSQL database lies in it, beside
+	// the embedded store and what engines of other databases keep. Empty: DataDir itself.
+	DataDir, DataHome string
 	// Server is the address of the server that commands ask in place of an engine of this machine, Token what they show it; neither is printed.
 	Server, Token string
 	Database      string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
@@ -41,12 +43,17 @@ type Config struct {
 	Replay    string // the recording that provider replay answers from
 	Record    string // where to record what the provider says
 	RecordRaw string // the directory for the bytes of each response beside the recording
-	File      File   // what regie.yaml settles
+	File      File   // what the files of settings settle together
+	// Layers are those files, the one that counts least first.
+	Layers []Layer
 	// Apart says that one file was named, so that no other layer counts, that of a project neither (spec 13).
 	Apart bool
 	// Skills are the directories of the user's own agent skills, the first of which wins.
 	Skills []string
-	setup  File // what regie setup stored
+	// Private are the directories of the machine's and the user's settings, and the file that was named in their place, whether or not they are there. Keys
+	// lie in them, and what an agent may do: no agent works there.
+	Private []string
+	setup   File // what regie setup stored
 	// embedder is who embeds, with what embeds says; see Embedding.
 	embedder Provider
 	embeds   Embedder
@@ -57,6 +64,8 @@ type Config struct {
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
 	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
+	// System is the machine's file of settings, for programs that are installed elsewhere; empty is SystemFile.
+	System string
 }
 
 // Variables are those of the environment that settings are read from.
@@ -102,8 +111,9 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
 	}
+	c.Private = private(env, flags)
 	c.Apart, c.Skills = flags.Config != "" || env("REGIE_CONFIG") != "", userSkills(env)
-	if err := c.loadFile(env, flags.Config); err != nil {
+	if err := c.loadFiles(env, flags); err != nil {
 		return c, err
 	}
 	if err := c.placeDatabase(env); err != nil {
@@ -152,7 +162,7 @@ func (c *Config) choose(env func(string) string) error {
 		case c.BaseURL != "":
 			c.Provider, c.Origin["provider"] = ProviderOpenAI, c.Origin["base_url"]
 		case c.File.Agents[mainAgent].Provider != "":
-			c.Provider, c.Origin["provider"] = c.File.Agents[mainAgent].Provider, c.Origin["file"]
+			c.Provider, c.Origin["provider"] = c.File.Agents[mainAgent].Provider, c.from("agents.main.provider")
 		case c.setup.Agents[mainAgent].Provider != "":
 			c.Provider, c.Origin["provider"] = c.setup.Agents[mainAgent].Provider, c.Origin["setup"]
 		}
@@ -181,9 +191,9 @@ func (c *Config) nameModel() {
 	for _, from := range []struct {
 		agent  Agent
 		origin string
-	}{{c.File.Agents[mainAgent], "file"}, {c.setup.Agents[mainAgent], "setup"}} {
+	}{{c.File.Agents[mainAgent], c.from("agents.main.model")}, {c.setup.Agents[mainAgent], c.Origin["setup"]}} {
 		if c.Model == "" && from.agent.Model != "" && (from.agent.Provider == "" || from.agent.Provider == c.Provider) {
-			c.Model, c.Origin["model"] = from.agent.Model, c.Origin[from.origin]
+			c.Model, c.Origin["model"] = from.agent.Model, from.origin
 		}
 	}
 }
@@ -268,10 +278,12 @@ func (c *Config) RequireModel() error {
 func (c *Config) Fingerprint() regie.Hash { return c.FingerprintOf(c.Provider) }
 
 // FingerprintOf tells settings of a provider from others without showing them: an engine that was started with other ones must not
-// answer in their place.
+// answer in their place. Of a key in the environment or in the keyring only its name counts: the key itself is the engine's business, whose clients need
+// not have it (decision 1).
 func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
-	parts := []string{name, p.BaseURL, p.APIKey, c.Replay, c.Record}
+	configured := c.Providers[name]
+	parts := []string{name, p.BaseURL, configured.keyNamed(), c.Replay, c.Record}
 	if c.RecordRaw != "" {
 		parts = append(parts, "raw", c.RecordRaw)
 	}

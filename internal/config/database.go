@@ -18,7 +18,7 @@ const sqliteWord = "sqlite"
 // directory of its own in the data directory: an engine of the embedded store, or of another database, is never taken for this one's.
 func (c *Config) placeDatabase(env func(string) string) error {
 	if c.Database == "" && c.File.Database != "" {
-		c.Database, c.Origin["database"] = c.File.Database, c.Origin["file"]
+		c.Database, c.Origin["database"] = c.File.Database, c.from("database")
 	}
 	if c.Database == "" || c.Database == sqliteWord {
 		c.Database = ""
@@ -28,9 +28,12 @@ func (c *Config) placeDatabase(env func(string) string) error {
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" { // not quoted: it may hold a password
 		return regie.Errorf(regie.CodeBadRequest, "the database (from %s) must be sqlite, or a URL such as postgres://user@host:5432/name", c.Origin["database"])
 	}
-	c.DataDir = filepath.Join(c.DataDir, "postgres-"+nameOf(u, env))
+	c.DataHome, c.DataDir = c.DataDir, filepath.Join(c.DataDir, "postgres-"+nameOf(u, env))
 	return nil
 }
+
+// OwnDir is the directory that is Regie's own: whatever lies in it is, also that of other engines.
+func (c *Config) OwnDir() string { return cmp.Or(c.DataHome, c.DataDir) }
 
 // nameOf is short and the same for whatever leads to the same tables by the same name of the server, whoever asks. What the URL leaves out is
 // found where the driver finds it. Two names of one server stay two: what a name leads to may change, and localhost need not be 127.0.0.1.

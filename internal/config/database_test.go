@@ -35,6 +35,9 @@ func TestDatabase(t *testing.T) {
 		if own := got.DataDir != "/data"; own != (c.database != "") || own && !strings.HasPrefix(got.DataDir, "/data/postgres-") {
 			t.Errorf("%s: the data directory is %s", c.name, got.DataDir)
 		}
+		if got.OwnDir() != "/data" {
+			t.Errorf("%s: what is Regie's own is %s", c.name, got.OwnDir())
+		}
 	}
 	for _, bad := range []string{"mysql://u:sekret@h/x", "host=h password=sekret", "postgres://u:se%kret@h/x"} {
 		if _, err := load(bad, "", ""); regie.CodeOf(err) != regie.CodeBadRequest || strings.Contains(err.Error(), "kret") {

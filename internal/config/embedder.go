@@ -23,7 +23,7 @@ const maxDimensions = 1 << 14
 
 // settleEmbedder takes what the file says of the embedder, with the address and key of its provider.
 func (c *Config) settleEmbedder(env func(string) string) error {
-	e, path := c.File.Embedder, c.Origin["file"]
+	e, path := c.File.Embedder, c.from("embedder")
 	if e == (Embedder{}) {
 		return nil
 	}

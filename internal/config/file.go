@@ -2,12 +2,11 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,12 +32,17 @@ type File struct {
 	Agents     map[string]Agent     `yaml:"agents"`
 	MCP        MCP                  `yaml:"mcp"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
+	Presence   Presence             `yaml:"presence"`
 	Providers  map[string]Provider  `yaml:"providers"`
 	Cache      Cache                `yaml:"cache"`
 	Embedder   Embedder             `yaml:"embedder"`
 	Shell      Shell                `yaml:"shell"`
 	Slots      Slots                `yaml:"slots"`
 	Workspace  Workspace            `yaml:"workspace"`
+	// Hooks run in this order.
+	Hooks []Hook `yaml:"hooks"`
+	// TokenLimits bound what each API token and each browser may ask of regie serve.
+	TokenLimits TokenLimits `yaml:"token_limits"`
 }
 
 // DefaultListen is where regie serve listens where nobody says (spec 13).
@@ -68,6 +72,9 @@ type Automation struct {
 	NetworkRetry time.Duration `yaml:"network_retry"`
 	// NetworkGiveUp is how long such a model is waited for before the session is paused (decision 42).
 	NetworkGiveUp Patience `yaml:"network_give_up"`
+	// Watchdog is for how long nothing may happen in a run, beyond what its model or its tools may take, before it is stopped; zero means 10 minutes,
+	// less than that none (spec 5.1).
+	Watchdog Watchdog `yaml:"watchdog"`
 }
 
 // Budget is how large a prompt may get (spec 3.4, 13), zero fields mean the defaults, and what model calls may cost (spec 3.2), where zero
@@ -179,24 +186,7 @@ type MCPTool struct {
 	Class string `yaml:"class"`
 }
 
-// readFile reads a configuration file strictly: an unknown key, a key that stands twice and a second document are refused with their line.
-func readFile(path string) (File, error) {
-	var f File
-	in, err := os.Open(path)
-	if err != nil {
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	switch {
-	case err != nil:
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)
-	case len(data) > maxFile:
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", path, maxFile)
-	}
-	return parseFile(path, data)
-}
-
+// parseFile reads a configuration file strictly: an unknown key, a key that stands twice and a second document are refused with their line.
 func parseFile(path string, data []byte) (File, error) {
 	var f File
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -216,8 +206,8 @@ func parseFile(path string, data []byte) (File, error) {
 	if err := zeroLimits(path, data); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.checkLoop(path), f.Slots.check(path),
-		f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules)); err != nil {
+	if err := errors.Join(f.checkLoop(path), f.Slots.check(path), f.TokenLimits.check(path),
+		f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules), checkHooks(path, f.Hooks)); err != nil {
 		return f, err
 	}
 	if f.Automation.NetworkRetry < 0 {
@@ -301,12 +291,12 @@ func (a *Agent) checkPrompt(path, at string) error {
 	}
 }
 
-// maxLimit bounds every limit: beyond it there is a slip of the pen, or no limit at all.
-const maxLimit = 1_000_000_000
+// MaxLimit bounds every limit: beyond it there is a slip of the pen, or no limit at all.
+const MaxLimit = 1_000_000_000
 
 func checkLimits(path, at string, l regie.Limits) error {
 	for _, limit := range []int64{int64(l.Total), int64(l.Queries), int64(l.Retries), int64(l.FormatErrors), int64(l.CallsInReply), l.Tokens, l.Seconds} {
-		if limit < 0 || limit > maxLimit {
+		if limit < 0 || limit > MaxLimit {
 			return regie.Errorf(regie.CodeBadRequest, "%s in %s holds %d: a limit is a whole number from 1 up", at, path, limit)
 		}
 	}
@@ -341,29 +331,29 @@ func zeroLimits(path string, data []byte) error {
 	return nil
 }
 
-// loadFile reads the one configuration file that holds: the named one, or the user's where it is there.
-func (c *Config) loadFile(env func(string) string, flag string) error {
-	path := flag
+// loadFiles reads the files that hold: the named one alone, or the machine's below the user's, with what regie setup stored below both.
+func (c *Config) loadFiles(env func(string) string, flags Flags) error {
+	path := flags.Config
 	if path == "" {
 		path = env("REGIE_CONFIG")
 	}
-	if path == "" {
+	if path != "" {
+		layer, f, err := readLayer(LayerNamed, path)
+		if err != nil {
+			return err
+		}
+		c.File, c.Layers, c.Origin["file"] = f, []Layer{layer}, path
+	} else {
 		if err := c.loadSetup(env); err != nil {
 			return err
 		}
-		path = userFile(env)
-		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if err := c.loadLayers(cmp.Or(flags.System, SystemFile), userFile(env)); err != nil {
+			return err
 		}
 	}
-	var err error
-	if c.File, err = readFile(path); err != nil {
-		return err
-	}
-	c.Origin["file"] = path
-	for name, p := range c.File.Providers {
-		if p.APIKey != "" {
-			return regie.Errorf(regie.CodeBadRequest, "providers.%s in %s holds a key: name the variable that has it with api_key_env, or store it with regie setup", name, path)
+	for _, name := range slices.Sorted(maps.Keys(c.File.Providers)) {
+		if p := c.File.Providers[name]; p.APIKey != "" && !inKeyring(p.APIKey) {
+			return regie.Errorf(regie.CodeBadRequest, "providers.%s in %s holds a key: name the variable that has it with api_key_env, or its place with keyring:NAME, or store it with regie setup", name, c.from("providers."+name+".api_key"))
 		}
 	}
 	return c.resolve(env)
@@ -378,6 +368,27 @@ func Paths(env func(string) string, flag string) (file, setup string) {
 		}
 	}
 	return userFile(env), setupFile(env)
+}
+
+// private are the directories of settings by their absolute paths, and the file that is named. What nobody named is private too: the key that regie setup
+// has stored lies there whichever file counts.
+func private(env func(string) string, flags Flags) (out []string) {
+	out = []string{filepath.Dir(SystemFile)}
+	for _, file := range []string{flags.System, userFile(env)} {
+		switch dir := filepath.Dir(file); {
+		case file == "" || slices.Contains(out, dir):
+		case filepath.Base(dir) == "regie":
+			out = append(out, dir)
+		default: // others may have things beside it
+			out = append(out, file)
+		}
+	}
+	if named, _ := Paths(env, flags.Config); named != userFile(env) {
+		if at, err := filepath.Abs(named); err == nil {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 func userFile(env func(string) string) string {

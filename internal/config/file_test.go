@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -146,4 +147,30 @@ func FuzzParseFile(f *testing.F) {
 			t.Errorf("%v, %+v", err, file)
 		}
 	})
+}
+
+// TestPrivate: the directories of settings are private whichever file counts, and whether or not they are there; of a file that somebody named elsewhere
+// only the file is.
+func TestPrivate(t *testing.T) {
+	home := map[string]string{"HOME": "/home/x", "REGIE_DATA_DIR": t.TempDir()}
+	named := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(named, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		env   map[string]string
+		flags Flags
+		want  string
+	}{
+		{nil, Flags{}, "/etc/regie /home/x/.config/regie"},
+		{map[string]string{"XDG_CONFIG_HOME": "/xdg"}, Flags{}, "/etc/regie /xdg/regie"},
+		{map[string]string{"REGIE_CONFIG": named}, Flags{}, "/etc/regie /home/x/.config/regie " + named},
+		{nil, Flags{Config: named, System: "/opt/regie/regie.yaml"}, "/etc/regie /opt/regie /home/x/.config/regie " + named},
+		{nil, Flags{System: "/opt/settings.yaml"}, "/etc/regie /opt/settings.yaml /home/x/.config/regie"},
+	} {
+		got, err := Load(func(name string) string { return cmp.Or(c.env[name], home[name]) }, c.flags)
+		if err != nil || strings.Join(got.Private, " ") != c.want {
+			t.Errorf("%v, %+v: %v, %v; want %s", c.env, c.flags, got.Private, err, c.want)
+		}
+	}
 }

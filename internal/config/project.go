@@ -153,9 +153,9 @@ func (r Rule) narrows() bool { return r.Decision != "allow" }
 
 // Narrowing are the rules that forbid or ask, each with how people find it.
 func (p *Project) Narrowing() (rules []Rule, where []string) {
-	for i, r := range p.file.Approvals.Rules {
+	for _, r := range p.file.Approvals.Rules {
 		if r.narrows() {
-			rules, where = append(rules, r), append(where, RuleAt(p.Path, i))
+			rules, where = append(rules, r), append(where, r.Where())
 		}
 	}
 	return rules, where

@@ -25,7 +25,8 @@ type Provider struct {
 	BaseURL string `yaml:"base_url,omitempty"`
 	// APIKeyEnv is the variable that holds the key.
 	APIKeyEnv string `yaml:"api_key_env,omitempty"`
-	// APIKey is the key itself. It stands in the private file of regie setup only, and is never printed.
+	// APIKey is the key itself, which stands in the private file of regie setup only and is never printed; in a file it can be keyring:NAME, which
+	// names a key in the keyring of the operating system.
 	APIKey string `yaml:"api_key,omitempty"`
 	// Models are names for models: small, medium, large (spec 6.3) or others.
 	Models map[string]string `yaml:"models,omitempty"`
@@ -39,6 +40,10 @@ type Provider struct {
 	Prices map[string]Rates `yaml:"prices,omitempty"`
 	// unset says that the variable of APIKeyEnv is not set.
 	unset bool
+	// written says that the key itself stands in a file.
+	written bool
+	// away says why the key cannot be read that the keyring is to have.
+	away error
 	// Origin says where each value comes from: a file, a variable, "default".
 	Origin map[string]string `yaml:"-"`
 }
@@ -198,14 +203,15 @@ func (c *Config) collect(env func(string) string) error {
 	c.Providers = map[string]Provider{}
 	for _, from := range []struct {
 		file File
-		path string
-	}{{c.setup, c.Origin["setup"]}, {c.File, c.Origin["file"]}} {
+		path func(key string) string
+	}{{c.setup, func(string) string { return c.Origin["setup"] }}, {c.File, c.from}} {
 		for name, p := range from.file.Providers {
 			p.Name, p.Origin = name, map[string]string{}
-			if err := p.complete(env, from.path); err != nil {
+			if err := p.complete(env, from.path("providers."+name)); err != nil {
 				return err
 			}
 			if key := c.Providers[name].APIKey; p.APIKey == "" && p.APIKeyEnv == "" && p.BaseURL == c.Providers[name].BaseURL {
+				p.away, p.written = c.Providers[name].away, c.Providers[name].written
 				p.APIKey, p.Origin["api_key"] = key, c.Providers[name].Origin["api_key"] // that regie setup stored for the same address
 			}
 			c.Providers[name] = p
@@ -265,6 +271,10 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if err := p.checkTier(path); err != nil {
 		return err
 	}
+	p.written = p.APIKey != "" && p.APIKeyEnv == "" && !inKeyring(p.APIKey)
+	if err := p.unlock(path); err != nil {
+		return err
+	}
 	p.key(env, known)
 	if p.BaseURL == known.address && known.models != nil {
 		sizes := maps.Clone(known.models)
@@ -290,8 +300,12 @@ func (p *Provider) checkValues(path, name string) error {
 	return nil
 }
 
-// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set: nobody is asked without it.
+// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set, or from a keyring that does not give it: nobody is
+// asked without it.
 func (p *Provider) Keyless() error {
+	if p.APIKey == "" && p.away != nil {
+		return regie.Errorf(regie.CodeProviderAuth, "the key of the provider %s is in the keyring, which does not give it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
+	}
 	if !p.unset || p.APIKey != "" {
 		return nil
 	}
@@ -321,7 +335,7 @@ func (p *Provider) checkTier(path string) error {
 // key finds the key: the variable that the settings name, else the vendor's own, which is only ever sent to the vendor.
 func (p *Provider) key(env func(string) string, known vendor) {
 	variable := p.APIKeyEnv
-	if variable == "" && p.APIKey == "" && p.BaseURL == known.address {
+	if variable == "" && p.APIKey == "" && p.away == nil && p.BaseURL == known.address {
 		variable = known.key
 	}
 	if variable == "" {
@@ -331,6 +345,20 @@ func (p *Provider) key(env func(string) string, known vendor) {
 		p.Origin["api_key"] = variable
 	}
 	p.unset = p.APIKey == "" && p.APIKeyEnv != ""
+}
+
+// keyNamed is what the settings say of the key: itself where it stands in a file, else where it is.
+func (p *Provider) keyNamed() string {
+	switch {
+	case p.written:
+		return p.APIKey
+	case p.APIKeyEnv != "":
+		return "env:" + p.APIKeyEnv
+	case p.KeptInKeyring() != "":
+		return p.Origin["api_key"]
+	default:
+		return ""
+	}
 }
 
 func checkAddress(address, origin string) error {
@@ -352,7 +380,9 @@ func (c *Config) Named(name string) (Provider, bool) {
 		ok = name == c.Provider
 	}
 	if name == c.Provider {
-		p.unset = p.unset && p.BaseURL == c.BaseURL // a key is for the address that it is configured with
+		if p.BaseURL != c.BaseURL { // a key is for the address that it is configured with
+			p.unset, p.away = false, nil
+		}
 		p.BaseURL, p.APIKey = c.BaseURL, c.APIKey
 		p.Origin = maps.Clone(p.Origin)
 		for _, field := range []string{"base_url", "api_key"} {

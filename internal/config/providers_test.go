@@ -169,3 +169,35 @@ func TestOllamaAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestFingerprintOfKeys: a client of the engine need not have the key that the engine has from its environment. Which key is meant, and one that stands in a
+// file, count.
+func TestFingerprintOfKeys(t *testing.T) {
+	of := func(content string, env map[string]string) regie.Hash {
+		t.Helper()
+		c, err := load(t, content, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Fingerprint()
+	}
+	const lab = "providers: {lab: {type: openai, base_url: 'http://127.0.0.1:1/v1', api_key_env: LABKEY}}\nagents: {main: {provider: lab, model: m}}"
+	one := of(lab, map[string]string{"LABKEY": "a"})
+	for name, env := range map[string]map[string]string{"without": nil, "another one": {"LABKEY": "b"}, "by REGIE_API_KEY": {"REGIE_API_KEY": "c"}} {
+		if of(lab, env) != one {
+			t.Errorf("%s: other settings", name)
+		}
+	}
+	if of(strings.Replace(lab, "LABKEY", "OTHER", 1), nil) == one {
+		t.Error("a key by another name: the same settings")
+	}
+	named := map[string]string{"REGIE_PROVIDER": "openai", "REGIE_MODEL": "m"}
+	with := map[string]string{"REGIE_PROVIDER": "openai", "REGIE_MODEL": "m", "OPENAI_API_KEY": "o"}
+	if of("", named) != of("", with) {
+		t.Error("the vendor's own variable: other settings")
+	}
+	a, b := Config{Providers: map[string]Provider{"x": {APIKey: "a", written: true}}}, Config{Providers: map[string]Provider{"x": {APIKey: "b", written: true}}}
+	if a.FingerprintOf("x") == b.FingerprintOf("x") {
+		t.Error("another key in a file: the same settings")
+	}
+}

@@ -18,7 +18,12 @@ type Rule struct {
 	Argv []string `yaml:"argv"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
+
+	where string // how people find it
 }
+
+// Where is how people find the rule.
+func (r Rule) Where() string { return r.where }
 
 // maxRules bounds the rules of one file.
 const maxRules = 500
@@ -71,12 +76,10 @@ func checkRules(file string, rules []Rule) error {
 		if err := rules[i].check(file, ruleAt(i)); err != nil {
 			return err
 		}
+		rules[i].where = file + " (" + ruleAt(i) + ")"
 	}
 	return nil
 }
 
 // ruleAt is how people find a rule in its file.
 func ruleAt(i int) string { return fmt.Sprintf("approvals.rules[%d]", i+1) }
-
-// RuleAt is how people find the rule of a number, from 0, in a file.
-func RuleAt(file string, i int) string { return file + " (" + ruleAt(i) + ")" }

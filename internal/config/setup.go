@@ -32,10 +32,12 @@ func (c *Config) loadSetup(env func(string) string) error {
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		return regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path, path)
 	}
-	if c.setup, err = readFile(path); err != nil {
+	layer, f, err := readLayer(LayerSetup, path)
+	if err != nil {
 		return err
 	}
-	c.Origin["setup"] = path
+	c.setup, c.Origin["setup"] = f, path
+	c.Layers = append(c.Layers, layer)
 	return nil
 }
 

@@ -120,7 +120,7 @@ func settingsOf(kind string, more ...Setting) []Setting {
 		{Name: "api_key_env", Type: "string", Default: v.key, Title: regie.Say("Variable of the key"), About: regie.Say("The variable of the environment that holds the key")},
 		{
 			Name: "api_key", Type: "string", Secret: true, Asked: true, Title: regie.Say("Key"),
-			About: regie.Say("The key itself, which regie setup stores; a file that people write names its variable"),
+			About: regie.Say("The key itself, which regie setup stores; a file that people write names its variable, or its place as keyring:NAME"),
 		},
 		{Name: "models", Type: "object", Title: regie.Say("Models"), About: regie.Say("Names for models: small, medium, large, or others")},
 		{Name: "prices", Type: "object", Title: regie.Say("Prices"), About: prices},

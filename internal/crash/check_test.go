@@ -31,7 +31,7 @@ var outcomes = []string{
 	"named SUCCEEDED", "named FAILED",
 	"queued",
 	"undo", "redo", "undo of the chat", "undo acked", "file UNDONE",
-	"command changed files", "command UNKNOWN changed files",
+	"command changed files", "command UNKNOWN changed files", "own command SUCCEEDED",
 }
 
 func (h *harness) fail(p plan, format string, args ...any) {
@@ -65,6 +65,9 @@ func (h *harness) checkIn(s *sqlite.Store, session regie.ID, p plan, acked int64
 		Files: h.files(p.seed), Root: h.root(p.seed), Shared: h.fleet != nil, Notes: []invariant.Note{{ID: "only", Text: firstText(p.seed)}}, Saw: h.saw,
 		Fail: func(format string, args ...any) { h.fail(p, format, args...) },
 	}
+	if p.own() != "" {
+		of.Notes = append(of.Notes, invariant.Note{ID: "own", Text: regie.CommandMark + p.own()})
+	}
 	for _, n := range p.notes {
 		of.Notes = append(of.Notes, invariant.Note{ID: n.id, Text: n.text, Follows: true})
 	}
@@ -82,6 +85,7 @@ func (h *harness) checkIn(s *sqlite.Store, session regie.ID, p plan, acked int64
 		h.fail(p, "what is left cannot be read: %v", err)
 	}
 	for i := range views {
+		h.checkOwn(p, &views[i])
 		for _, u := range views[i].Undos {
 			if u.Left() > 0 {
 				h.fail(p, "undo %s left files that nobody else has touched: %+v", u.ID, u.Files)
@@ -140,10 +144,39 @@ func (h *harness) between(session regie.ID, p plan) {
 		return
 	}
 	defer s.Close()
+	if n := h.begun(p); n > 1 {
+		h.fail(p, "the person's command ran %d times (invariant 1)", n)
+	}
 	if err := invariant.Between(ctx, invariant.Case{
 		Store: s, DB: h.world.db, Session: session, Files: h.files(p.seed), Saw: func(string) {}, Fail: func(format string, args ...any) { h.fail(p, format, args...) },
 	}); err != nil {
 		h.fail(p, "what a death left cannot be read: %v", err)
+	}
+}
+
+// begun is how often the person's own command has run, as its file says.
+func (h *harness) begun(p plan) int {
+	data, _ := os.ReadFile(filepath.Join(h.work(p.seed), fmt.Sprintf("s%d", p.seed), "own.txt")) // a missing one holds nothing
+	return strings.Count(string(data), "own\n")
+}
+
+// checkOwn asserts of a person's own command that it was intended before it ran, ran once at most, and that no model was asked for it.
+func (h *harness) checkOwn(p plan, view *store.RoundView) {
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		if e.Reason != regie.ExchangeCommand {
+			continue
+		}
+		if len(view.Exchanges) > 1 || e.Attempts != nil || !e.Request.IsZero() || len(e.Calls) > 1 {
+			h.fail(p, "a command became %d exchanges with %d calls, and a model was asked: %v", len(view.Exchanges), len(e.Calls), !e.Request.IsZero())
+		}
+		for k := range e.Calls {
+			c := &e.Calls[k]
+			h.saw("own command " + string(c.State))
+			if n := h.begun(p); n > 1 || n == 1 && c.StartedAt.IsZero() || c.Attempts > 1 {
+				h.fail(p, "the person's command is %s and ran %d times (invariants 1, 2)", c.State, n)
+			}
+		}
 	}
 }
 

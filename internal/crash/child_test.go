@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
@@ -68,6 +69,9 @@ func child(ctx context.Context) error {
 		plan.word, plan.undos = "", 0 // one of them is enough to say it
 	}
 	settings.File.Slots.Exclusive = plan.kind == "queued"
+	if seed%4 == 0 { // a hook that has nothing against it: all else must be as without
+		settings.File.Hooks = []config.Hook{{On: string(regie.HookBeforeTool), Tools: []string{"ledger.*"}, Command: []string{"true"}, Timeout: time.Minute}}
+	}
 	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
 	if err != nil {
 		return err

@@ -179,6 +179,9 @@ func (p *person) submit(ctx context.Context, id, text string, when store.WhenBus
 		if in.Segments = chat.Mentions(text, app.Look(p.root)); in.Segments != nil {
 			in.Text = ""
 		}
+		if command, is := chat.CommandOf(text); is {
+			in.Text, in.Command = "", command
+		}
 		run, err = p.conn.Submit(ctx, in)
 		e.Note = &run
 		return err
@@ -227,6 +230,10 @@ func (p *person) step(ctx context.Context) (over bool, err error) {
 		}
 	}
 	if busy, err := p.speak(ctx, seq, round); busy || err != nil {
+		return false, err
+	}
+	if idle && p.plan.own() != "" && !p.said["own"] {
+		_, err := p.submit(ctx, "own", regie.CommandMark+p.plan.own(), "")
 		return false, err
 	}
 	if idle && p.plan.undos > 0 {

@@ -191,6 +191,14 @@ func (p plan) reply(q *regie.Question) regie.QuestionReply {
 	return regie.QuestionReply{Choices: []string{q.Module.Options[dice.IntN(len(q.Module.Options))]}}
 }
 
+// own is the command that a person gives once all else has ended, or "". It is begun once, however often it is given: a line in a file of its own says so.
+func (p plan) own() string {
+	if p.kind != "commands" {
+		return ""
+	}
+	return fmt.Sprintf("mkdir -p s%d && echo own >> s%d/own.txt; sleep 0.05", p.seed, p.seed)
+}
+
 // silent reports whether an automation's model says something in place of the end, so many replies after its last step.
 func (p plan) silent(after int) bool { return after == 0 && p.seed%3 != 0 || p.seed%7 == 0 }
 

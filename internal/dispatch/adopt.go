@@ -25,6 +25,7 @@ const (
 type leftAlone struct {
 	tries int
 	until time.Time
+	since time.Time // the first of them
 }
 
 // Undos names what ends undos that processes left in the middle which live no more. It is called before Start, which runs it before anything
@@ -155,6 +156,9 @@ func (d *Dispatcher) leaveAlone(round regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.alone[round]
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
 	r.until = time.Now().Add(min(firstRest<<min(r.tries, 16), lastRest))
 	r.tries++
 	d.alone[round] = r

@@ -34,6 +34,9 @@ func (d *Dispatcher) Drain(ctx context.Context) {
 func (d *Dispatcher) ceases(why error) {
 	if d.ended == nil {
 		d.ended = why
+		if d.watchdog.timer != nil {
+			d.watchdog.timer.Stop()
+		}
 		close(d.closing)
 	}
 }

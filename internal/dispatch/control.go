@@ -26,6 +26,8 @@ type Control interface {
 	// ReleaseControl gives that back (spec 5.1, decision 43).
 	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
+	// TakeBack takes a message back that waits for its turn, and returns it; CodeConflict says that the agent has it already (decision 10).
+	TakeBack(ctx context.Context, in TakeBackRequest) (regie.Message, error)
 	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
@@ -48,13 +50,20 @@ type Control interface {
 	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
 	Watch(ctx context.Context, sink func(regie.Event) error) error
 	Sessions
+	Attendance
 	Undoing
 	Caching
 	Places
+	Identity
+	Settings
+	Searching
 }
 
 // Prompt is a request as a model gets it, byte for byte, with its parts (decision 14).
 type Prompt = engine.Prompt
+
+// PromptPart is a part of a Prompt.
+type PromptPart = engine.PromptPart
 
 // PromptRequest names a prompt: what would be sent now in a session, what was sent in an exchange of a round, or what was sent when the
 // model proposed a call. Exactly one of the three is named.
@@ -75,15 +84,20 @@ type RunRequest struct {
 	// ClientID makes a repeated request add nothing (spec 2.3).
 	ClientID string `json:"client_message_id"`
 	// SessionID names the session; its first message makes it.
-	SessionID regie.ID `json:"session_id"`
+	SessionID regie.ID `json:"session_id" required:"true"`
 	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1). WorkspaceID names a known one in its place.
+	// Here takes a Root that nobody has worked in yet although it is the home directory, / or a directory of the system's (decision 32).
 	Root        string   `json:"root,omitempty"`
 	FoundBy     string   `json:"found_by,omitempty"`
+	Here        bool     `json:"here,omitempty"`
 	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
 	Text        string   `json:"text,omitempty"`
 	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2): texts and blocks in their order.
 	Segments []regie.Segment `json:"segments,omitempty"`
-	Agent    string          `json:"agent,omitempty"`
+	// Command is a person's own command in place of Text: it is run in the workspace as the agent's would be, with the same approval, and no model
+	// is asked (spec 10.1). It is refused with CodeRoundInProgress while a round of the session is open.
+	Command string `json:"command,omitempty"`
+	Agent   string `json:"agent,omitempty"`
 	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings as the caller sees them.
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
@@ -106,6 +120,10 @@ type RunRequest struct {
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
+	// By is who says it, where that is not the owner, and LeavesWaits that they may not answer (spec 10.2): a message that would be taken as the answer
+	// to a question, or withdraw what a person was asked, is refused with CodeMissingScope. Only who lets callers in says either; no request does.
+	By          string `json:"-"`
+	LeavesWaits bool   `json:"-"`
 }
 
 // Run is the answer to a RunRequest.
@@ -117,7 +135,7 @@ type Run struct {
 	Duplicate bool     `json:"duplicate,omitempty"`
 	// Pending says that the message waits for its place in the thread of the open round RoundID (decision 10).
 	Pending bool `json:"pending,omitempty"`
-	// Answered says that the message was taken as the answer to the question that the round waited for.
+	// Answered says that the message was taken as the answer to the question that the round waited for: MessageID and Seq are then those of the answer.
 	Answered bool `json:"answered,omitempty"`
 	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1): it starts by itself. 0: it runs.
 	Position int `json:"queue_position,omitempty"`
@@ -130,9 +148,15 @@ type Stopped struct {
 	Withdrawn []regie.Message `json:"withdrawn"`
 }
 
+// TakeBackRequest names a message of a session that waits for its turn.
+type TakeBackRequest struct {
+	SessionID regie.ID `json:"session_id,omitzero"`
+	MessageID regie.ID `json:"message_id" required:"true"`
+}
+
 // RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes nothing.
 type RevokeRequest struct {
-	RuleIDs []regie.ID `json:"rule_ids"`
+	RuleIDs []regie.ID `json:"rule_ids" required:"true"`
 	By      string     `json:"by,omitempty"`
 }
 
@@ -141,14 +165,14 @@ type DecideRequest struct {
 	ApprovalID regie.ID `json:"approval_id"`
 	// Request is the answer's own id: saying it again adds nothing.
 	Request   string           `json:"request_id"`
-	Decisions []regie.Decision `json:"decisions"`
+	Decisions []regie.Decision `json:"decisions" required:"true"`
 	By        string           `json:"by"`
 }
 
 // ResolveRequest is a person's word on an UNKNOWN call.
 type ResolveRequest struct {
 	CallID regie.ID         `json:"call_id"`
-	As     regie.ResolvedAs `json:"as"`
+	As     regie.ResolvedAs `json:"as" required:"true"`
 	Note   string           `json:"note,omitempty"`
 	By     string           `json:"by,omitempty"`
 }
@@ -157,6 +181,6 @@ type ResolveRequest struct {
 type AnswerRequest struct {
 	QuestionID regie.ID            `json:"question_id"`
 	Request    string              `json:"request_id"`
-	Reply      regie.QuestionReply `json:"reply"`
+	Reply      regie.QuestionReply `json:"reply" required:"true"`
 	By         string              `json:"by"`
 }

@@ -26,6 +26,7 @@ type Store interface {
 	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
 	LeaveQueue(ctx context.Context, round regie.ID) error
+	TellPlace(ctx context.Context, session regie.ID) error
 	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
@@ -66,6 +67,11 @@ type Dispatcher struct {
 	undoing bool                        // it runs
 	alone   map[regie.ID]leftAlone      // by round: what is left alone for a while, where other engines share the database
 
+	watchdog watchdog
+	watches  atomic.Int64 // when the watchdog looks next, since it began
+
+	refused map[regie.ID]time.Time // queued rounds that this engine cannot go on with, since when they could have started
+
 	looking *time.Timer // looks at the queues once a reservation is over, at looksAt
 	looksAt time.Time
 
@@ -81,9 +87,13 @@ type holding struct {
 	soften context.CancelCauseFunc
 	done   chan struct{}
 	err    error
-	again  bool     // somebody answered or wrote meanwhile: look once more after letting go
-	yields bool     // another round takes its slot at its next model call
-	of     regie.ID // the session, once it is known
+	due    atomic.Int64 // when nothing has happened for too long, since the watchdog began; 0 until it runs
+	given  atomic.Bool  // the watchdog has stopped it
+	lost   bool         // it did not obey, and was taken from its goroutine
+	over   bool         // its goroutine is past its end, and cannot be taken from
+	again  bool         // somebody answered or wrote meanwhile: look once more after letting go
+	yields bool         // another round takes its slot at its next model call
+	of     regie.ID     // the session, once it is known
 }
 
 // New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them; serves
@@ -92,7 +102,7 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 	d := &Dispatcher{
 		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
 		queue: newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
-		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
+		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{}, refused: map[regie.ID]time.Time{},
 		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
@@ -166,7 +176,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	claimed := store.Claimed{
 		Fence: accepted.Fence,
 		Exchange: regie.Exchange{
-			RoundID: accepted.RoundID, Number: 1, Reason: regie.ExchangeStart, State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
+			RoundID: accepted.RoundID, Number: 1, Reason: in.Opens(), State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
 		},
 	}
 	if accepted.Created { // all of it is known: nothing need be read
@@ -276,15 +286,27 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
 	d.mu.Unlock()
-	d.wg.Go(func() { // counted beside its holding: it looks at the queue behind its own end
+	pulse := d.pulse(h)
+	if pulse != nil {
+		pulse(0)
+	}
+	d.wg.Add(1) // beside its holding: it looks at the queue behind its own end
+	go func() {
+		defer d.leave(h)
 		var left engine.Left
-		left, h.err = d.engine.Run(h.ctx, h.steps, claimed)
-		if h.err != nil && !errors.Is(h.err, engine.ErrShutdown) {
+		left, h.err = d.engine.Run(h.ctx, h.steps, claimed, pulse)
+		switch {
+		case !d.over(h):
+			return
+		case h.err == nil:
+			d.wentOn(id)
+		case !errors.Is(h.err, engine.ErrShutdown):
 			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(h.err)), "error", h.err)
 			d.mu.Lock()
 			d.failed[session] = h.err
 			d.mu.Unlock()
 			d.leaveAlone(id)
+			d.stoodStill(id)
 		}
 		d.drop(id, h)
 		d.hub.Commit(session, nil) // wakes the streams that wait for the end of this round
@@ -296,7 +318,22 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		if left.Waits {
 			d.queue.Parked()
 		}
-	})
+	}()
+}
+
+// leave counts a round's goroutine out, unless the watchdog has.
+func (d *Dispatcher) leave(h *holding) {
+	if d.over(h) {
+		d.wg.Done()
+	}
+}
+
+// over reports whether a round's goroutine still has a say in it: the watchdog may have taken the round.
+func (d *Dispatcher) over(h *holding) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.over = !h.lost
+	return h.over
 }
 
 // follow goes on with what waited for a round to end or to park: the next round, which messages started, or the same one, where somebody
@@ -347,18 +384,6 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	return err
 }
 
-// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
-func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
-	ctx := context.WithoutCancel(d.base)
-	now, err := d.store.Round(ctx, round)
-	if err != nil || now.State != regie.RoundRunning || now.Stop != word {
-		return
-	}
-	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) && !errors.Is(err, store.ErrElsewhere) {
-		d.log.Warn("a stopped run waits for the next engine to end it", "round", round.String(), "error", err)
-	}
-}
-
 // Wait returns when the round no longer runs here: nil where it ended or was paused, or the error that stopped it. It returns at
 // once for a round that does not run here.
 func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
@@ -373,51 +398,6 @@ func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
 		return h.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable; the round ends soon after.
-func (d *Dispatcher) Interrupt(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopInterrupt)
-}
-
-// Pause keeps anything new of a round from starting, until Resume (decision 6).
-func (d *Dispatcher) Pause(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopPause)
-}
-
-// Stop ends a round like Interrupt and closes its session (decision 6).
-func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopStop)
-}
-
-func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
-	fault.Point(fault.StopBefore)
-	session, err := d.store.RequestStop(ctx, round, word)
-	if err != nil {
-		return err
-	}
-	fault.Point(fault.StopAfter)
-	ctx = context.WithoutCancel(ctx) // a word that is stored is obeyed
-	if word == regie.StopPause {
-		defer d.lookAtQueues(ctx, session) // its slot is free
-	}
-	for try := 1; ; try++ {
-		if d.tell(round, word) || word == regie.StopPause {
-			return nil
-		}
-		// Nobody holds the round, so nobody would obey: it is taken up to be ended.
-		now, err := d.store.Round(ctx, round)
-		if err != nil || now.State != regie.RoundRunning {
-			return err
-		}
-		err = d.take(ctx, round)
-		switch {
-		case errors.Is(err, store.ErrElsewhere): // its holder is told (heed), and else meets the word at its next step
-			return nil
-		case regie.CodeOf(err) != regie.CodeConflict, try == 10:
-			return err
-		} // it runs here by now, or its holder has ended it: that is looked at anew
 	}
 }
 

@@ -52,6 +52,8 @@ type Hub struct {
 	// partials are the replies that stream in now, by session: who joins in the middle first gets what was said so far (spec 5.4).
 	partials map[regie.ID]*partial
 	watchers map[*watcher]struct{}
+	// told counts the deltas that were handed to readers: none where nobody listens (decision 28).
+	told int64
 	// observe is told what this process commits; nil where nobody counts. It may not block.
 	observe func(events []regie.Event)
 }
@@ -130,6 +132,7 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keep(session, round, exchange, d)
+	h.told += int64(len(h.readers[session]))
 	for r := range h.readers[session] {
 		r.hear(Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 		r.ring()
@@ -140,10 +143,18 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 func (h *Hub) Output(session, round regie.ID, exchange int, call regie.ID, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.told += int64(len(h.readers[session]))
 	for r := range h.readers[session] {
 		r.hear(Delta{RoundID: round, Exchange: exchange, CallID: call, Output: text})
 		r.ring()
 	}
+}
+
+// Told is how many deltas were handed to readers, each reader's for itself.
+func (h *Hub) Told() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told
 }
 
 // Said tells what is said of a running call to whoever listens. It never blocks.

@@ -27,8 +27,8 @@ type Places interface {
 
 // QueryRequest is a call of a query.
 type QueryRequest struct {
-	WorkspaceID regie.ID        `json:"workspace_id"`
-	Tool        string          `json:"tool"` // its canonical name
+	WorkspaceID regie.ID        `json:"workspace_id" required:"true"`
+	Tool        string          `json:"tool" required:"true"` // its canonical name
 	Arguments   json.RawMessage `json:"arguments,omitempty"`
 }
 
@@ -40,15 +40,17 @@ type QueryResult struct {
 // WorkspaceRequest names a directory.
 type WorkspaceRequest struct {
 	// Path is absolute, on the machine of the engine.
-	Path string `json:"path"`
+	Path string `json:"path" required:"true"`
 	// Here takes the directory although it is the home directory or /.
 	Here bool `json:"here,omitempty"`
+	// Known opens a workspace that is there already, and makes none: CodeMissingScope says so where there is none, or no such directory.
+	Known bool `json:"-"`
 }
 
 // SessionRequest makes a session. What it leaves empty the engine's settings say.
 type SessionRequest struct {
 	SessionID   regie.ID          `json:"session_id,omitzero"`
-	WorkspaceID regie.ID          `json:"workspace_id"`
+	WorkspaceID regie.ID          `json:"workspace_id" required:"true"`
 	Agent       string            `json:"agent,omitempty"`
 	Type        regie.SessionType `json:"type,omitempty"`
 	Name        string            `json:"name,omitempty"`

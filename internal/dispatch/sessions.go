@@ -29,11 +29,12 @@ type Sessions interface {
 	Replay(ctx context.Context, round regie.ID) (Replay, error)
 }
 
-// MessagesRequest names a part of a session's thread: what stands behind a sequence number, and how many messages at most; zero means 1,000.
+// MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with Before the last of what stands in front of one,
+// and how many messages at most; zero means 1,000. They come in the order of the thread either way.
 type MessagesRequest struct {
-	SessionID regie.ID
-	After     int64
-	Limit     int
+	SessionID     regie.ID
+	After, Before int64
+	Limit         int
 }
 
 // ForkRequest forks a session. The new session's id makes a repeated request change nothing.

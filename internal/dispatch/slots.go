@@ -45,6 +45,11 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 			d.haveYield(r.RoundID)
 		}
 		d.lookWhen(view.Until)
+		for _, moved := range view.Moved { // what the transition that moved them could not tell
+			if err := d.store.TellPlace(ctx, moved); err != nil && d.base.Err() == nil {
+				d.log.Warn("a queued run's place could not be told", "code", string(regie.CodeOf(err)), "error", err)
+			}
+		}
 		again := false
 		for _, r := range view.Start {
 			left, err := d.startQueued(ctx, r.RoundID)
@@ -70,7 +75,7 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 		return false, err
 	}
 	if why := d.serves(round); why != nil {
-		if d.leases != nil { // another engine may
+		if d.leases != nil && !d.refusedLong(id) { // another engine may
 			return false, errHeld
 		}
 		d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
@@ -91,14 +96,40 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 }
 
 // freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else from running. Where several share the database
-// another one may go on with it.
+// another one may go on with it, so they have the watchdog's time.
 func (d *Dispatcher) freeSlot(ctx context.Context, round regie.ID) {
-	if d.leases != nil {
+	if d.leases != nil && !d.leftLong(round) {
 		return
 	}
-	if err := d.store.LeaveQueue(ctx, round); err != nil && d.base.Err() == nil {
+	if err := d.store.LeaveQueue(ctx, round); err != nil && d.base.Err() == nil && !errors.Is(err, store.ErrElsewhere) {
 		d.log.Warn("the slot of a run that is left as it is could not be freed", "round", round.String(), "error", err)
 	}
+}
+
+// leftLong reports whether a round was left alone here for longer than the watchdog has rounds stand still.
+func (d *Dispatcher) leftLong(round regie.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, left := d.alone[round]
+	return left && d.watchdog.after > 0 && time.Since(r.since) > d.watchdog.after
+}
+
+// maxRefused bounds how many queued rounds are known that this engine cannot go on with.
+const maxRefused = 1024
+
+// refusedLong reports whether a queued round could have started for that long, and this engine could not go on with it.
+func (d *Dispatcher) refusedLong(round regie.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	since, known := d.refused[round]
+	if !known && len(d.refused) < maxRefused {
+		d.refused[round] = time.Now()
+	}
+	long := known && d.watchdog.after > 0 && time.Since(since) > d.watchdog.after
+	if long {
+		delete(d.refused, round)
+	}
+	return long
 }
 
 // haveYield has a round that runs here let another one go first, before its next model call.

@@ -114,7 +114,12 @@ func (x *exam) workspace(context.Context) {
 		x.fail("root", "the current directory is gone").fix("go into one that is there: cd")
 		return
 	}
+	own := x.Config.OwnDir()
 	root, foundBy, err := workspace.Detect(x.Dir, x.Env("HOME"), false)
+	if err == nil && own != "" && below(own, root) {
+		x.fail("root", "%s lies in Regie's own data directory: agents do not work there", root).about(own).fix("go into a project's directory")
+		return
+	}
 	switch regie.CodeOf(err) {
 	case "":
 	case regie.CodePathProtected:
@@ -139,7 +144,14 @@ func (x *exam) workspace(context.Context) {
 	if unix.Access(root, unix.W_OK|unix.X_OK) != nil {
 		x.warn("writable", "%s cannot be written: an agent can only read there", root).about(root).run("chmod u+w " + quote(root))
 	}
-	if data := x.Config.DataDir; data != "" && (data == root || strings.HasPrefix(data, root+string(filepath.Separator))) {
-		x.warn("data", "the data directory lies in the workspace: an agent can read what is in it").about(data).fix("name one outside: export REGIE_DATA_DIR=/path/to/it")
+	if own != "" && below(root, own) {
+		x.warn("data", "the data directory %s lies in the workspace: agents do not come to it, but what copies, shares or deletes the workspace takes sessions and keys with it", own).
+			about(own).fix("name one outside: export REGIE_DATA_DIR=/path/to/it")
 	}
+}
+
+// below reports whether a path is a directory or lies in it, whatever links lead there.
+func below(dir, path string) bool {
+	within, err := filepath.Rel(workspace.Resolved(dir), workspace.Resolved(path))
+	return err == nil && filepath.IsLocal(within)
 }

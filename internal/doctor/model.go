@@ -77,7 +77,7 @@ func (x *exam) answers(s *Server) {
 		x.silent(s)
 		return
 	}
-	x.fine("answers", "%s answers after %s with %s models", s.BaseURL, short(s.Took), count(len(s.Models)))
+	x.fine("answers", "%s answers after %s; models: %s", s.BaseURL, short(s.Took), count(len(s.Models)))
 	switch model := x.Config.Model; {
 	case model == "" || len(s.Models) == 0:
 	case !slices.Contains(s.Models, model) && !slices.Contains(s.Models, model+":latest"):
@@ -107,6 +107,7 @@ func (x *exam) keyOrigin() string {
 func (x *exam) keyFix(f *Finding) {
 	p, _ := x.Config.Named(x.Config.Provider)
 	switch from := x.keyOrigin(); {
+	case p.KeptInKeyring() != "": // what regie setup puts there
 	case from != "" && !strings.Contains(from, "/"):
 		f.fix("put the right key into %s", from)
 	case p.APIKeyEnv != "":
@@ -147,7 +148,7 @@ func (x *exam) other(s *Server) {
 	case !s.Asked:
 		x.fine("other", "%s is configured too, without a key", s.Name).about(s.Name)
 	case s.Code == "":
-		x.fine("other", "%s answers too, with %s models", s.Name, count(len(s.Models))).about(s.Name)
+		x.fine("other", "%s answers too; models: %s", s.Name, count(len(s.Models))).about(s.Name)
 	default:
 		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name, s.Error).about(s.Name).fix("nothing, unless you want to choose it")
 	}

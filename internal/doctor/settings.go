@@ -27,7 +27,7 @@ func (x *exam) settings(context.Context) {
 		default:
 			f.fix("change or remove what the sentence names: a variable of the environment, or a flag")
 		}
-	case x.Config.Origin["file"] != "":
+	case x.Config.Origin["file"] == file && file != "":
 		x.fine("valid", "%s is read and has no unknown key", file).about(file)
 	case file != "":
 		x.fine("valid", "there is no %s; the defaults hold", file)
@@ -35,11 +35,17 @@ func (x *exam) settings(context.Context) {
 		x.fine("valid", "no configuration file is known; the defaults hold")
 	}
 	x.guarded(file, setup)
-	x.unread()
+	x.machine()
 	x.variables()
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
-		if err := p.Keyless(); err != nil {
+		switch err := p.Keyless(); {
+		case err == nil:
+		case p.KeptInKeyring() != "":
+			f := x.warn("key-keyring", "the key of the provider %s cannot be read: it is kept in the keyring as %s, and %s", name, p.KeptInKeyring(), p.Away().Error()).about(name)
+			f.fix("unlock the keyring, or start regie in the session that has it; or store the key anew")
+			f.run("regie setup")
+		default:
 			x.warn("key-variable", "the provider %s takes its key from %s, which is not set", name, p.APIKeyEnv).about(name).
 				fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)
 		}
@@ -84,11 +90,17 @@ func (x *exam) guarded(file, setup string) {
 	}
 }
 
-// unread names a file that looks as if it counted.
-func (x *exam) unread() {
-	const path = "/etc/regie/regie.yaml"
-	if _, err := os.Stat(path); err == nil && path != x.Config.Origin["file"] {
-		x.warn("layers", "%s is there, but this version does not read it", path).about(path).fix("put what is in it into the user's file, or name it with --config")
+// machine looks at the machine's file of settings.
+func (x *exam) machine() {
+	for _, layer := range x.Config.Layers {
+		if layer.Kind != config.LayerSystem {
+			continue
+		}
+		if info, err := os.Stat(layer.Path); err == nil && info.Mode().Perm()&0o022 != 0 {
+			x.fail("layers", "%s can be written by others, who could have any command run", layer.Path).about(layer.Path).run("chmod go-w " + quote(layer.Path))
+			continue
+		}
+		x.fine("layers", "%s is read too; your own file goes before it", layer.Path).about(layer.Path)
 	}
 }
 

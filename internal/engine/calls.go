@@ -19,13 +19,22 @@ const maxParallel = 8
 // runCalls is phase CALLS: it settles the batch in its order. Queries run side by side; an action runs alone, after the commit of
 // its intent; each commit carries the result before and the intent after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
+	if err := errors.Join(r.tellResults(), r.consult(ctx)); err != nil {
+		return err
+	}
 	if err := r.rejudge(ctx); err != nil {
 		return err
 	}
 	for {
+		if !r.parked {
+			if err := errors.Join(r.tellResults(), r.consult(ctx)); err != nil {
+				return err
+			}
+		}
 		if ctx.Err() != nil {
 			return r.suspend(ctx)
 		}
+		r.beat()
 		if r.policyFails(r.calls) {
 			r.refuseRest(failNote.String())
 		}
@@ -321,7 +330,7 @@ func (r *run) save() error {
 // stored here, it is stored with the end of the round (decision 6).
 func (r *run) suspend(ctx context.Context) error {
 	word, _ := r.stopWord(ctx)
-	if word == regie.StopInterrupt || word == regie.StopStop {
+	if word.Ends() {
 		return nil
 	}
 	return r.save()

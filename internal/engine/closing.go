@@ -26,6 +26,9 @@ type closed struct {
 // closing is what follows a settled batch: back to the model, or the end (spec 3.1).
 func (r *run) closing(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
 	v := r.conclude(calls)
+	if r.commanded() {
+		return r.commandDone(calls, v)
+	}
 	b := batchOf(calls, r.round.Dialect, r.role, v.refused != "")
 	counters, limit := afterBatch(counters, r.round.Limits, b)
 	switch {

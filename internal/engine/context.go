@@ -288,6 +288,7 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 	fault.Point(fault.CompactAfter)
 	message.Seq = out.Seq
 	r.learned(&exchange)
+	r.counts(&exchange, false)
 	return r.compacted(message, out, next)
 }
 

@@ -8,6 +8,7 @@
 //	cached.go   answers that were given before
 //	plan.go     from a reply to calls: what may run, what is refused, what starts first
 //	calls.go    phase CALLS: queries side by side, actions one by one, intent before effect
+//	hooks.go    what a person has set up around calls and rounds
 //	tools.go    tools that are away: who is told, what waits for them
 //	recover.go  what becomes of a call that was started by a process that died
 //	context.go  the budget of a prompt: summaries, and what is left out where there is none

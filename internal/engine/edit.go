@@ -96,7 +96,7 @@ func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
 		return nil, err
 	}
 	claimed.Calls, claimed.Reviews, claimed.Asked = batch.Calls, batch.Reviews, batch.Asked
-	r, err := e.newRun(ctx, claimed, e.scoped(claimed.Workspace, e.cfg.Tools(ctx)))
+	r, err := e.newRun(ctx, claimed, e.scoped(ctx, claimed.Workspace, e.cfg.Tools(ctx)))
 	if err != nil {
 		return nil, err
 	}

@@ -70,8 +70,9 @@ type Config struct {
 	Levels []approval.Level
 	// Files returns what files of settings say about the calls in a workspace, as they are now (decision 36); nil where there are none.
 	Files func(root string) FileSettings
-	// Scoped returns the tools of a round in a workspace: those that it was given, and those that only this one has. Nil adds none.
-	Scoped func(root string, tools *tool.Registry) *tool.Registry
+	// Scoped returns the tools of a round in a workspace: those that it was given, and those that only this one has. Like Tools it may wait, and
+	// not beyond ctx. Nil adds none.
+	Scoped func(ctx context.Context, root string, tools *tool.Registry) *tool.Registry
 	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
 	// NetworkRetry is how long a round waits for the network at first; zero means 30 s (decision 42).
@@ -94,12 +95,17 @@ type Config struct {
 	// Cache is the response cache; nil asks the model each time. With CacheFold two questions that differ only in the case of letters are one.
 	Cache     Cache
 	CacheFold bool
+	// Replied is told each reply that was stored, with who gave it and what that cost; Ended each round that ended. They must not block; nil: nobody counts.
+	Replied func(Replied)
+	Ended   func(regie.Round)
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
 	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
 	// Said is told what is said of a call while it runs, beside its output; it must not block. May be nil.
 	Said func(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence)
+	// Hooks are what a person has set up around calls and rounds; nil is none.
+	Hooks Hooks
 }
 
 // FileSettings are what files say about the calls in a workspace (spec 13).
@@ -181,8 +187,12 @@ func (c *Config) levels(session regie.Session) []approval.Level {
 	return append(slices.Clone(c.Levels), approval.Level{Source: regie.SourceSession, RequireValidation: true})
 }
 
-// Stopped is the cause with which a running round's context is cancelled when a person stops it. The word is stored before.
-type Stopped struct{ Word regie.StopRequest }
+// Stopped is the cause with which a running round's context is cancelled when a person stops it, whose word is stored before, or the watchdog.
+type Stopped struct {
+	Word regie.StopRequest
+	// Quiet is for how long nothing has happened, where the word is the watchdog's.
+	Quiet time.Duration
+}
 
 // Error implements error.
 func (s Stopped) Error() string { return "stopped: " + string(s.Word) }
@@ -205,12 +215,13 @@ type Left struct {
 // ends what can be asked again and starts nothing more (a pause, a shutdown); ctx, from which steps descends, also cuts the action that
 // runs (an interrupt, a shutdown that has waited long enough). Run returns nil where the round ended or was paused, the cause of a
 // cancelled context that was no Stopped, and CodeStale where another holder took over. Any other error is one of the store or of the
-// configuration; the round stays as it is stored.
-func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, error) {
-	r, err := e.newRun(ctx, claimed, e.scoped(claimed.Workspace, e.toolsFor(steps, claimed.Round)))
+// configuration; the round stays as it is stored. pulse is told that the round lives; nil: nobody asks.
+func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pulse) (Left, error) {
+	r, err := e.newRun(ctx, claimed, e.toolsFor(steps, claimed.Workspace, claimed.Round))
 	if err != nil {
 		return Left{}, err
 	}
+	r.pulse = pulse
 	if err := r.relevel(claimed.Woken); err != nil {
 		return Left{}, err
 	}
@@ -222,7 +233,13 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed) (Left, e
 	err = r.loop(steps)
 	r.stopEarly()
 	if err == nil {
+		r.tellEnd()
+	}
+	if err == nil {
 		r.keepWarm()
+		if r.round.State == regie.RoundEnded && e.cfg.Ended != nil {
+			e.cfg.Ended(r.round)
+		}
 	}
 	if errors.Is(err, ErrShutdown) {
 		_ = r.giveBack() // where that fails the round is as if this process had died
@@ -238,6 +255,7 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
 		outage: claimed.Outage, reviews: claimed.Reviews, questioned: claimed.Asked,
 		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{}, again: map[regie.ID]bool{},
+		heard: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{},
 	}
 	if e.cfg.Files != nil {
 		r.files = e.cfg.Files(r.workspace.Root)
@@ -255,21 +273,21 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 }
 
 // toolsFor returns the tools that a round works with. One that is taken up to be stopped waits for none.
-func (e *Engine) toolsFor(ctx context.Context, round regie.Round) *tool.Registry {
+func (e *Engine) toolsFor(ctx context.Context, workspace regie.Workspace, round regie.Round) *tool.Registry {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if round.Stop != "" {
 		cancel()
 	}
-	return e.cfg.Tools(ctx)
+	return e.scoped(ctx, workspace, e.cfg.Tools(ctx))
 }
 
 // scoped adds the tools that only this workspace has.
-func (e *Engine) scoped(workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
+func (e *Engine) scoped(ctx context.Context, workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
 	if e.cfg.Scoped == nil {
 		return tools
 	}
-	return e.cfg.Scoped(workspace.Root, tools)
+	return e.cfg.Scoped(ctx, workspace.Root, tools)
 }
 
 // run is one round on its way. It is a cache of what is stored; each step changes the store first and this after it.
@@ -296,6 +314,8 @@ type run struct {
 	// unsaved are the calls of the batch that are settled here and not yet stored.
 	unsaved []int
 	early   *early
+	pulse   Pulse
+	quiet   time.Duration // for how long nothing had happened, where the watchdog ends the round
 	// started is the call whose intent this process has stored, and which it is about to run.
 	started  regie.ID
 	question provider.Question // what was asked last, for the response cache; zero where it is not asked
@@ -324,5 +344,7 @@ type run struct {
 	fresh      map[regie.ID]bool               // the calls that were judged with the reply, under the rules of that moment
 	cleared    map[regie.ID]bool               // the calls that were judged again by this process
 	again      map[regie.ID]bool               // the calls that are asked about anew because those before them went otherwise
+	heard      map[consulted][]regie.HookRun   // what hooks said of calls, in this process
+	toldOf     map[regie.ID]bool               // the calls whose results hooks were told of, by this process
 	chained    bool                            // all that was approved was shown on top of what the calls before it still lead to
 }

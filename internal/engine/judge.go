@@ -26,7 +26,7 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 	in := approval.Input{
 		Tool: call.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role, Signature: signature, Arguments: arguments,
 		Levels: slices.Concat(r.cfg.levels(r.session), r.files.Levels), Policy: r.policy, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
-		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call),
+		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call), Objections: r.objections(call),
 	}
 	if target, inv := r.invocation(call); target != nil {
 		in.ToolAsks = tool.MustAsk(r.commit, target, inv)
@@ -156,7 +156,7 @@ func (r *run) policyFails(calls []regie.Call) bool {
 // what must be asked about now is asked with the rest.
 func (r *run) rejudge(ctx context.Context) error {
 	stale := func(call *regie.Call) bool {
-		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !r.fresh[call.ID] && !r.cleared[call.ID]
+		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !r.unheard(call) && !r.fresh[call.ID] && !r.cleared[call.ID]
 	}
 	for i := range r.calls {
 		call := &r.calls[i]
@@ -195,6 +195,9 @@ func (r *run) warmGuard(ctx context.Context) error {
 // clear judges a call again that is about to start (decision 20): same or milder runs, stricter is asked anew, forbidden is not run. It
 // reports whether the call may start.
 func (r *run) clear(call *regie.Call, target tool.Tool) bool {
+	if r.unheard(call) { // it was edited a moment ago: its hooks come first
+		return false
+	}
 	if r.fresh[call.ID] && call.State == regie.CallProposed { // judged a moment ago, with the reply, and nobody has edited it
 		return true
 	}

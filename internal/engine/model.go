@@ -121,6 +121,10 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	}
 	var text dialect.Stream
 	sink := func(d provider.Delta) {
+		r.lastsModel()
+		if d == (provider.Delta{}) { // the model writes a call
+			return
+		}
 		fault.Point(fault.ModelMid)
 		if r.json != nil { // people read the text of the object, as it comes
 			d.Text = text.Add(d.Text)
@@ -129,6 +133,7 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 			r.cfg.Delta(r.session.ID, r.round.ID, r.exchange.Number, d)
 		}
 	}
+	r.lastsModel()
 	started := time.Now()
 	reply, err := r.send(ctx, conversation, sink)
 	took := time.Since(started)
@@ -179,7 +184,7 @@ func (r *run) lostAttempt() error {
 // letGo books a model call that was cut, before the round is given back: by a pause or a shutdown here, or by the death of who sent it.
 // Its price may be due.
 func (r *run) letGo() error {
-	if r.round.Phase != regie.PhaseModel || !r.sent && !r.resumed {
+	if r.round.Phase != regie.PhaseModel || !r.sent && !r.resumed || r.commanded() {
 		return nil
 	}
 	return r.lostAttempt()
@@ -218,11 +223,10 @@ func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 	message := r.system(regie.SystemNetworkError, why)
 	message.ExcludeFromPrompt = true
 	end := r.ended(r.round.Counters, regie.EndProviderError, r.advised(failed, why))
-	in := store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end}
 	if r.automation() { // nobody watches (decision 42)
-		in.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why}
+		end.End.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why}
 	}
-	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, in)
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end})
 	return r.moved(out, err, end)
 }
 
@@ -242,7 +246,11 @@ var quietly regie.Sentence
 // ended advances to the end of the round.
 func (r *run) ended(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
 	note = scoped(note, r.session.Type)
-	return store.Advance{Phase: regie.PhaseEnd, Counters: counters, End: &store.End{Reason: reason, Note: note, Close: sessionEnd(r.session.Type, reason)}}
+	end := &store.End{Reason: reason, Note: note, Close: sessionEnd(r.session.Type, reason)}
+	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && r.automation() { // nobody watches (spec 5.1, 5.3)
+		end.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: note.String(), Said: []regie.Sentence{note}}
+	}
+	return store.Advance{Phase: regie.PhaseEnd, Counters: counters, End: end}
 }
 
 // moved brings the run in line with what was stored.
@@ -297,6 +305,7 @@ func backoff(try int, wish time.Duration) time.Duration {
 
 // rest waits before the next try, and reports whether it was left alone.
 func (r *run) rest(ctx context.Context, d time.Duration) bool {
+	r.lasts(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -202,6 +202,7 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	if !ok || definition != call.Definition {
 		return nil, nil
 	}
+	r.lastsTool(target)
 	inv := &tool.Invocation{
 		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
 		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call), Unattended: r.automation() || !r.asksPeople(),

@@ -26,7 +26,7 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	cancel() // what other servers have is not asked for here, so none of them is waited for
 	r, err := e.newRun(ctx, store.Claimed{
 		Session: regie.Session{WorkspaceID: in.Workspace.ID, Type: regie.SessionChat}, Workspace: in.Workspace,
-	}, e.scoped(in.Workspace, e.cfg.Tools(at)))
+	}, e.scoped(at, in.Workspace, e.cfg.Tools(at)))
 	if err != nil {
 		return "", err
 	}

@@ -62,6 +62,20 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	case len(calls) == 0:
 		return r.answer(ctx, message, exchange, reply)
 	}
+	err := r.proposed(ctx, message, calls, exchange)
+	if regie.CodeOf(err) != regie.CodeStopRequested {
+		return err
+	}
+	// A stopping word came before the reply: it is stored all the same, but not acted on (decision 6).
+	if err := r.readStop(); err != nil {
+		return err
+	}
+	return r.accept(ctx, reply, took)
+}
+
+// proposed stores calls with the message that owns them, and what becomes of them at once. It returns CodeStopRequested where a stopping word came
+// first: nothing is stored then.
+func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie.Call, exchange regie.Exchange) error {
 	in, err := r.reaction(ctx, message, calls)
 	if err != nil {
 		return err
@@ -79,17 +93,13 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	}
 	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, in)
 	if err != nil {
-		if regie.CodeOf(err) != regie.CodeStopRequested {
-			return err
-		}
-		// A stopping word came before the reply: it is stored all the same, but not acted on (decision 6).
-		if err := r.readStop(); err != nil {
-			return err
-		}
-		return r.accept(ctx, reply, took)
+		return err
 	}
 	fault.Point(fault.ReplyAfter)
-	r.learned(&exchange)
+	if !r.commanded() {
+		r.learned(&exchange)
+		r.counts(&exchange, false)
+	}
 	in.Message.Seq = out.Seq
 	r.reply, r.calls, r.parked = &in.Message, calls, out.Parked
 	for i := range calls {
@@ -108,6 +118,9 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 // reaction decides what becomes of a reply's calls: refused as a whole, or the first of them started.
 func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie.Call) (store.Reply, error) {
 	counters, limit := afterReply(r.round.Counters, r.used, r.round.Limits, batchOf(calls, r.round.Dialect, r.role, false))
+	if r.commanded() { // the limits bound a model
+		counters, limit = r.round.Counters, noLimit
+	}
 	in := store.Reply{Message: message, Calls: calls}
 	word, cancelled := r.stopWord(ctx)
 	switch {
@@ -129,7 +142,7 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 		in.Advance = r.ended(counters, regie.EndDenied, failNote)
 	default:
 		// After a pause or a shutdown nothing new starts; whoever goes on with the round starts it.
-		if word == "" && cancelled == nil {
+		if word == "" && cancelled == nil && !r.anyHooked(calls) {
 			if err := r.begin(ctx, &in); err != nil {
 				return in, err
 			}
@@ -332,6 +345,7 @@ func (r *run) keep(ctx context.Context, in store.Reply) error {
 	}
 	if err == nil {
 		r.learned(&in.Exchange)
+		r.counts(&in.Exchange, !in.Hit.IsZero())
 		in.Message.Seq = out.Seq
 	}
 	if err == nil && in.Results != nil {

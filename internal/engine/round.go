@@ -23,6 +23,9 @@ func (r *run) loop(ctx context.Context) error {
 	if err := r.tellMissing(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested { // a stopping word is obeyed below
 		return err
 	}
+	if err := r.openRound(ctx); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
+		return err
+	}
 	for r.round.Phase != regie.PhaseEnd && !r.parked {
 		if err := r.step(ctx); err != nil {
 			if regie.CodeOf(err) != regie.CodeStopRequested {
@@ -69,6 +72,7 @@ func (r *run) giveWay() error {
 }
 
 func (r *run) step(ctx context.Context) error {
+	r.beat()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
 		return r.endAtLimit(timeLimit(r.round.Limits))
@@ -83,6 +87,9 @@ func (r *run) step(ctx context.Context) error {
 	}
 	switch r.round.Phase {
 	case regie.PhaseModel:
+		if r.commanded() {
+			return r.command(ctx)
+		}
 		return r.callModel(ctx)
 	case regie.PhaseCalls:
 		return r.runCalls(ctx)
@@ -100,7 +107,7 @@ func (r *run) stopWord(ctx context.Context) (regie.StopRequest, error) {
 		}
 		cause = context.Cause(signal)
 		if stopped, ok := errors.AsType[Stopped](cause); ok && stopped.Word.Stronger(word) {
-			word = stopped.Word
+			word, r.quiet = stopped.Word, stopped.Quiet
 		}
 	}
 	if word != "" {

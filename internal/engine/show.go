@@ -132,7 +132,7 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 // rebuild makes a prompt of what is stored: that of an exchange, or, for number 0, the next one. A person may have resolved an UNKNOWN call
 // since it was sent (decision 5), and a thread in memory has that from its next reading on only: which it was the hash says.
 func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number, attempt int) (*showing, error) {
-	s := &showing{view: view, run: &run{Engine: e, round: view.Round, session: view.Session, tools: e.scoped(view.Workspace, e.cfg.Tools(ctx))}}
+	s := &showing{view: view, run: &run{Engine: e, round: view.Round, session: view.Session, tools: e.scoped(ctx, view.Workspace, e.cfg.Tools(ctx))}}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
 	stored, err := s.stored(number, attempt)
 	if err == nil {
@@ -182,6 +182,8 @@ func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
 		x := &s.view.Exchanges[i]
 		switch {
 		case x.Number != number:
+		case x.Reason == regie.ExchangeCommand:
+			return nil, regie.Errorf(regie.CodeConflict, "exchange %d of the run is a command of the person's own: no model was asked", number)
 		case attempt != 0 && attempt < x.Attempt || x.State == regie.ExchangeFailed:
 			return s.failed(x, cmp.Or(attempt, x.Attempt))
 		case attempt > x.Attempt:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -14,7 +15,7 @@ const maxResumes = 3
 // obey carries a stopping word out, at the border between two steps (decision 6).
 func (r *run) obey(word regie.StopRequest) error {
 	if word != regie.StopPause {
-		return r.endEarly(endOf(word), byPerson)
+		return r.endEarly(endOf(word), r.because(word))
 	}
 	if err := r.giveBack(); err != nil {
 		return err
@@ -26,11 +27,33 @@ func (r *run) obey(word regie.StopRequest) error {
 // byPerson is why a round ends whom a person stopped.
 var byPerson = regie.Say("stopped by the person")
 
-func endOf(word regie.StopRequest) regie.RoundEnd {
-	if word == regie.StopStop {
-		return regie.EndStopped
+// because is why a round ends by a word.
+func (r *run) because(word regie.StopRequest) regie.Sentence {
+	if word != regie.StopWatchdog {
+		return byPerson
 	}
-	return regie.EndInterrupted
+	return regie.Say("nothing happened in it for %s", r.quiet.Round(time.Second).String())
+}
+
+func endOf(word regie.StopRequest) regie.RoundEnd {
+	switch word {
+	case regie.StopStop:
+		return regie.EndStopped
+	case regie.StopWatchdog:
+		return regie.EndWatchdog
+	default:
+		return regie.EndInterrupted
+	}
+}
+
+// timedOut is the audit message of a round that the watchdog ends, which no model reads (spec 5.1); nil for any other end.
+func (r *run) timedOut(reason regie.RoundEnd, note regie.Sentence) *regie.Message {
+	if reason != regie.EndWatchdog {
+		return nil
+	}
+	message := r.told(regie.SystemSessionTimeout, regie.SayOf("The run was stopped: %s.", note))
+	message.ExcludeFromPrompt = true
+	return message
 }
 
 // endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread legal.
@@ -56,7 +79,9 @@ func (r *run) endAtLimit(limit regie.Sentence) error {
 // endInModel ends a round whose model call is open. The call may have been sent: it is booked.
 func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
 	end := r.ended(r.round.Counters, reason, note)
-	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(regie.CodeStopRequested, note.String()), Advance: &end})
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.attempt(regie.CodeStopRequested, note.String()), Message: r.timedOut(reason, note), Advance: &end,
+	})
 	return r.moved(out, err, end)
 }
 
@@ -97,7 +122,7 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 	}
 	end := r.ended(r.round.Counters, reason, note)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Advance: &end,
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Post: r.timedOut(reason, note), Advance: &end,
 	})
 	if err == nil {
 		r.unsaved = r.unsaved[:0]

@@ -37,6 +37,13 @@ func (r *run) toolNotice(notice regie.ToolNotice) *regie.Message {
 	if !notice.Document.IsZero() {
 		whys = append(whys, notice.Document.String())
 	}
+	for i := range notice.Hooks {
+		if h := &notice.Hooks[i]; h.Verdict != "" {
+			whys = append(whys, h.Objection().String())
+		} else {
+			whys = append(whys, "the hook "+h.Hook+" has run")
+		}
+	}
 	message := r.system(regie.SystemNetworkError, strings.Join(whys, "; "))
 	message.Author.ID, message.ExcludeFromPrompt = regie.ComponentTools, true
 	message.ExecutionMetadata, _ = json.Marshal(notice) // of strings and an id

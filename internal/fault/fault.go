@@ -11,6 +11,7 @@ const (
 	ModelMid      = "model-mid"      // after the first delta
 	ModelAfter    = "model-after"    // the whole reply is here, nothing of it is stored
 	ReplyAfter    = "reply-after"    // reply, calls and the first intent are committed
+	HookAfter     = "hook-after"     // the hooks of calls that come next have run and that is stored; their intent is not
 	IntentBefore  = "intent-before"  // before the commit of a later intent of a batch
 	IntentAfter   = "intent-after"   // after it, before the effect
 	EffectAfter   = "effect-after"   // the tool has returned, its result is not stored
@@ -83,7 +84,7 @@ func Points() []string {
 	return []string{
 		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter, IntentBefore, IntentAfter, EffectAfter,
 		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
-		AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
+		HookAfter, AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
 		NudgeBefore, NudgeAfter, CloseBefore, ReserveBefore, ReserveAfter,
 		QueueBefore, QueueAfter, QueueStartBefore, QueueStartAfter, YieldBefore, YieldAfter,
 		PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,

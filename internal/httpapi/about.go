@@ -4,6 +4,8 @@ import (
 	_ "embed" // for openapi.json
 	"net/http"
 	"runtime"
+
+	"github.com/regie-run/regie"
 )
 
 // document is the OpenAPI document, made from the operations by make openapi; a test compares them.
@@ -23,17 +25,17 @@ func (s *server) about(mux *http.ServeMux) {
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, http.StatusOK, map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}, nil)
 	})
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /openapi.json", s.requires(anybody, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(document) // the client has gone if this fails
-	})
-	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+	}))
+	mux.HandleFunc("GET /docs", s.requires(anybody, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		_, _ = w.Write(docsPage) // the client has gone if this fails
-	})
+	}))
 	if s.Metrics != nil {
-		mux.Handle("GET /metrics", s.Metrics)
+		mux.HandleFunc("GET /metrics", s.requires(regie.ScopeMetrics, s.whole(s.Metrics.ServeHTTP)))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -11,11 +12,56 @@ import (
 )
 
 type inboxQuery struct {
+	State   string   `query:"state" enum:"pending all" doc:"pending: what is open (the default); all: what is closed too."`
 	Root    string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	Session regie.ID `query:"session" doc:"Of one session."`
 	ID      regie.ID `query:"id" doc:"One approval or question, in whatever state."`
 	Short   string   `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
 	Brief   bool     `query:"brief" doc:"Without diffs and arguments."`
+	Limit   int      `query:"limit" min:"1" max:"500" doc:"How many at most, approvals and questions together; 50 where it is left out."`
+	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+// InboxPage is a part of what waits for people: of approvals and questions together, the oldest first.
+type InboxPage struct {
+	store.Inbox
+	// Next is the cursor of the part behind it, empty at the end.
+	Next string `json:"next_cursor,omitempty"`
+}
+
+func (s *server) inbox(ctx context.Context, in *request[inboxQuery, none]) (InboxPage, error) {
+	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
+	after, err := store.ParseCursor("inbox", q.Cursor)
+	if err != nil {
+		return InboxPage{}, err
+	}
+	found, err := s.Control.Inbox(ctx, store.InboxFilter{
+		Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1,
+	})
+	return inboxPage(found, limit), err
+}
+
+// inboxPage cuts a page off two lists, of each of which one more than wanted was asked for: as if they were one.
+func inboxPage(found store.Inbox, limit int) InboxPage {
+	out := InboxPage{Inbox: store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}}
+	var last store.Mark
+	for range limit {
+		a, q := found.Approvals, found.Questions
+		switch {
+		case len(a) == 0 && len(q) == 0:
+			return out
+		case len(q) == 0 || len(a) > 0 && cmp.Or(a[0].CreatedAt.Compare(q[0].CreatedAt), slices.Compare(a[0].ID[:], q[0].ID[:])) < 0:
+			last = store.Mark{At: a[0].CreatedAt, ID: a[0].ID}
+			out.Approvals, found.Approvals = append(out.Approvals, a[0]), a[1:]
+		default:
+			last = store.Mark{At: q[0].CreatedAt, ID: q[0].ID}
+			out.Questions, found.Questions = append(out.Questions, q[0]), q[1:]
+		}
+	}
+	if len(found.Approvals)+len(found.Questions) > 0 {
+		out.Next = store.Cursor("inbox", last)
+	}
+	return out
 }
 
 type approvalsQuery struct {
@@ -23,24 +69,28 @@ type approvalsQuery struct {
 	Root    string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
 	Session regie.ID `query:"session" doc:"Of one session."`
 	Brief   bool     `query:"brief" doc:"Without diffs and arguments."`
+	Limit   int      `query:"limit" min:"1" max:"500" doc:"How many at most; 50 where it is left out."`
+	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// filter is what an approvalsQuery selects.
-func (q *approvalsQuery) filter() store.InboxFilter {
-	return store.InboxFilter{Root: q.Root, SessionID: q.Session, Brief: q.Brief, Closed: q.State == "all"}
+// listed is a page of what an approvalsQuery selects, the oldest first, and how many it asked for: there is one more where there is a next page.
+func (s *server) listed(ctx context.Context, list string, q *approvalsQuery) (inbox store.Inbox, limit int, err error) {
+	limit = cmp.Or(q.Limit, defaultPage)
+	after, err := store.ParseCursor(list, q.Cursor)
+	if err != nil {
+		return inbox, limit, err
+	}
+	inbox, err = s.Control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1})
+	return inbox, limit, err
 }
 
 func (s *server) approvalOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions", http.StatusOK,
-			func(ctx context.Context, in *request[inboxQuery, none]) (store.Inbox, error) {
-				q := &in.Query
-				return s.Control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief})
-			}),
-		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody", http.StatusOK,
+		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
+		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first", http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
-				inbox, err := s.Control.Inbox(ctx, in.Query.filter())
-				return Page[regie.Approval]{Items: some(inbox.Approvals)}, err
+				inbox, limit, err := s.listed(ctx, "approvals", &in.Query)
+				return paged("approvals", some(inbox.Approvals), limit, func(a *regie.Approval) store.Mark { return store.Mark{At: a.CreatedAt, ID: a.ID} }), err
 			}),
 		about(s, http.MethodGet, "/approvals/{id}", "show_approval", "An approval with what its calls would do", s.approval),
 		op(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once", http.StatusOK,
@@ -51,10 +101,10 @@ func (s *server) approvalOperations() []operation {
 				}
 				return s.Control.Decide(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody", http.StatusOK,
+		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first", http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
-				inbox, err := s.Control.Inbox(ctx, in.Query.filter())
-				return Page[regie.Question]{Items: some(inbox.Questions)}, err
+				inbox, limit, err := s.listed(ctx, "questions", &in.Query)
+				return paged("questions", some(inbox.Questions), limit, func(q *regie.Question) store.Mark { return store.Mark{At: q.CreatedAt, ID: q.ID} }), err
 			}),
 		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.AnswerRequest]) (store.Resolved, error) {
@@ -111,8 +161,16 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	if err := s.known(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
-	// A question that is named is looked for in whatever state: what was answered may be said again.
+	// A question that is named is looked for in whatever state: what was answered may be said again. So may an answer that names none, by its own id: it
+	// is looked for last, so that what was answered meanwhile is found, and never given to the question after it.
+	said := cmp.Or(in.Body.Request, in.Key)
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
+	if err == nil && in.Body.QuestionID.IsZero() && said != "" {
+		var before store.Inbox
+		if before, err = s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, Closed: true, Answered: said, Limit: 1}); len(before.Questions) > 0 {
+			inbox = before
+		}
+	}
 	switch {
 	case err != nil:
 		return store.Resolved{}, err
@@ -122,7 +180,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no question %s in this session", in.Body.QuestionID)
 	}
 	return s.Control.Answer(ctx, dispatch.AnswerRequest{
-		QuestionID: inbox.Questions[0].ID, Request: cmp.Or(in.Body.Request, in.Key),
+		QuestionID: inbox.Questions[0].ID, Request: said,
 		Reply: regie.QuestionReply{Choices: in.Body.Choices, Text: in.Body.Text, Yes: in.Body.Yes},
 	})
 }

@@ -2,11 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"io"
 	"net"
@@ -20,21 +15,25 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 )
 
 // Guard keeps out of a server who has no business there (spec 11.2): the wrong host, another origin, no token. It holds for every path but those
 // that say whether the server is there, and that of the setup link.
 type Guard struct {
-	// Token is what a request shows as bearer; it is never empty.
-	Token string
+	// Gate lets in who shows a token; it is required.
+	Gate *access.Gate
+	// Refused is told why a request was refused, in a word; nil is told nothing.
+	Refused func(reason string)
 	// Hosts are the names and addresses, without port, under which the server may be reached beside those of this machine.
 	Hosts []string
-	// TLS says that clients come by HTTPS: cookies are for that alone.
-	TLS bool
+	// Mounts are those of the Handler behind it.
+	Mounts map[string]Mount
 
 	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
+	slow access.Slow
 	mu   sync.Mutex
 	code string // of the setup link; empty once it was used
 	ends time.Time
@@ -42,27 +41,16 @@ type Guard struct {
 
 const (
 	cookieName = "regie"
-	// cookieTime is how long a browser stays known.
-	cookieTime = 30 * 24 * time.Hour
 	// setupTime is how long the setup link is good.
 	setupTime = 15 * time.Minute
 )
-
-// NewToken makes a token that nobody can guess.
-func NewToken() string { return "regie_" + secret() }
-
-func secret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
 
 // open are the paths that anybody may ask for: whether the server is there, and which program it is.
 var open = []string{"/healthz", "/readyz", "/version"}
 
 // Wrap returns a handler that lets a request through to next where it may be here.
 func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
-	s := &server{Config{Translate: translate}}
+	s := &server{Config{Translate: translate, Refused: g.Refused, Mounts: g.Mounts}}
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
@@ -83,18 +71,69 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		}
 		switch {
 		case err != nil:
-			s.fail(w, r, err)
+			s.refuse(w, r, "origin", err)
 		case slices.Contains(open, r.URL.Path):
 			next.ServeHTTP(w, r)
 		case r.URL.Path == setupPath:
 			g.setup(w, r, s)
-		case g.admits(r):
-			next.ServeHTTP(w, r)
 		default:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
-			s.failAs(w, r, http.StatusUnauthorized, regie.Errorf(regie.CodeNoToken, "the request shows no token, or a wrong one: send it as Authorization: Bearer …"))
+			g.admit(w, r, s, next)
 		}
 	})
+}
+
+// admit lets in who shows a token, and has others told why not.
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next http.Handler) {
+	if inAddress(r.URL) {
+		s.refuse(w, r, "address", regie.Errorf(regie.CodeBadRequest,
+			"a token in an address ends up in logs and histories: send it as Authorization: Bearer …, and revoke this one if it is real"))
+		return
+	}
+	caller, err := g.caller(r)
+	switch code := regie.CodeOf(err); {
+	case code == regie.CodeNoToken || code == regie.CodeTokenEnded:
+		g.turnAway(w, r, s, err, r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || len(g.keys(r)) > 0)
+		return
+	case err != nil:
+		s.refuse(w, r, "store", err)
+		return
+	}
+	ctx, done, again, err := g.Gate.Enter(r.Context(), caller)
+	if err != nil {
+		w.Header().Set("Retry-After", strconv.Itoa(int(again/time.Second)+1))
+		s.refuse(w, r, "limit", err)
+		return
+	}
+	defer done()
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// turnAway answers who shows nothing that opens anything; who tries again and again waits for it.
+func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
+	if tried && !g.slow.Wait(r.Context(), r.RemoteAddr) {
+		w.Header().Set("Retry-After", "5")
+		s.refuse(w, r, "tries", regie.Errorf(regie.CodeTooManyRequests, "too many requests show a wrong token: ask again in a moment"))
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
+	if tried {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="invalid_token"`)
+	}
+	s.refuse(w, r, "token", err)
+}
+
+// inAddress reports whether an address holds a token: in a parameter that other servers take one in, or anything that looks like one.
+func inAddress(u *url.URL) bool {
+	if access.Looks(u.RawQuery) || access.Looks(u.Path) {
+		return true
+	}
+	for name := range u.Query() {
+		switch strings.ToLower(name) {
+		case "access_token", "token", "api_key", "apikey":
+			return true
+		}
+	}
+	return false
 }
 
 // harden has browsers make nothing of an answer but what it is.
@@ -124,6 +163,9 @@ func (g *Guard) host(host string) error {
 
 // origin refuses requests of pages of others, those that only read among them: streams and WebSockets carry what is private.
 func (g *Guard) origin(r *http.Request) error {
+	if len(r.Header.Values("Origin")) > 1 || len(r.Header.Values("Sec-Fetch-Site")) > 1 { // who says two things would be believed the one that is looked at
+		return regie.Errorf(regie.CodeForbidden, "the request says more than once which page it comes from")
+	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.URL.Path != setupPath {
@@ -138,42 +180,45 @@ func (g *Guard) origin(r *http.Request) error {
 	return nil
 }
 
-// admits reports whether a request shows the token, or a browser's cookie that stands for it.
-func (g *Guard) admits(r *http.Request) bool {
+// keys are what a request shows in the header that clients of its mount show their token in.
+func (g *Guard) keys(r *http.Request) []string {
+	mount, ok := mountOf(g.Mounts, r.URL.Path)
+	if !ok || mount.KeyHeader == "" {
+		return nil
+	}
+	return r.Header.Values(mount.KeyHeader)
+}
+
+// caller finds who shows a token, or a browser's cookie. Where there is a token, it decides, the one in Authorization before any other.
+func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	if bearer := r.Header.Values("Authorization"); len(bearer) > 0 {
 		kind, token, _ := strings.Cut(bearer[0], " ")
-		return len(bearer) == 1 && strings.EqualFold(kind, "Bearer") && same(strings.TrimSpace(token), g.Token)
+		if len(bearer) > 1 || !strings.EqualFold(kind, "Bearer") {
+			return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+		}
+		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
+	}
+	if keys := g.keys(r); len(keys) > 1 {
+		return nil, regie.Errorf(regie.CodeNoToken, "the request shows more than one token")
+	} else if len(keys) == 1 {
+		return g.Gate.Admit(r.Context(), strings.TrimSpace(keys[0]), regie.TokenAPI)
 	}
 	cookie, err := r.Cookie(cookieName)
-	return err == nil && g.knows(cookie.Value, time.Now())
-}
-
-// same compares without telling by its time how much is alike.
-func same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-// cookie is a value that only who has the token can make; it ends by itself, and with the token.
-func (g *Guard) cookie(until time.Time) string {
-	text := strconv.FormatInt(until.Unix(), 10) + "." + secret()
-	return text + "." + g.sign(text)
-}
-
-func (g *Guard) sign(text string) string {
-	mac := hmac.New(sha256.New, []byte(g.Token))
-	_, _ = mac.Write([]byte("cookie " + text)) // a hash takes everything
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-func (g *Guard) knows(cookie string, now time.Time) bool {
-	at := strings.LastIndexByte(cookie, '.')
-	if at < 0 || !same(cookie[at+1:], g.sign(cookie[:at])) {
-		return false
+	if mount, _ := mountOf(g.Mounts, r.URL.Path); err != nil && mount.KeyHeader != "" {
+		return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
-	until, _, _ := strings.Cut(cookie, ".")
-	seconds, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && now.Before(time.Unix(seconds, 0))
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+	}
+	return g.Gate.Admit(r.Context(), cookie.Value, regie.TokenBrowser)
+}
+
+// cookie is what a browser is known by.
+func cookie(r *http.Request, value string, until time.Time) *http.Cookie {
+	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") // which only makes it stricter
+	return &http.Cookie{                                                                    //nolint:gosec // Secure where there is HTTPS
+		Name: cookieName, Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
+	}
 }
 
 // ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -37,8 +40,16 @@ type Accepted struct {
 	// Admitted says that the message has its place in the thread. One that waits for the end of an open round has none yet.
 	Admitted  bool `json:"admitted"`
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Answered says that the message was taken as the answer to the question that the round waited for.
+	// Answered says that the message was taken as the answer to the question that the round waited for: MessageID and Seq are then those of the answer.
 	Answered bool `json:"answered,omitempty"`
+}
+
+// CommandRequest is a person's own command.
+type CommandRequest struct {
+	// Command is run in the workspace as the agent's commands are: the same rules, approval, sandbox and undo. No model is asked.
+	Command string `json:"command" required:"true"`
+	// ClientID makes a repeated request run nothing twice.
+	ClientID string `json:"client_message_id,omitempty"`
 }
 
 func (s *server) messageOperations() []operation {
@@ -59,10 +70,18 @@ func (s *server) messageOperations() []operation {
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
 			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
 				limit := cmp.Or(in.Query.Limit, defaultPage)
-				messages, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: in.Query.After, Limit: limit})
+				if in.Query.After > 0 && in.Query.Before > 0 {
+					return Page[store.MessageView]{}, regie.Errorf(regie.CodeBadRequest, "after and before exclude each other")
+				}
+				messages, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: in.Query.After, Before: in.Query.Before, Limit: limit})
 				return Page[store.MessageView]{Items: messages}, err
 			}),
 		follow,
+		op(s, http.MethodPost, "/sessions/{id}/commands", "give_command",
+			"Run a command in the workspace of a session as the agent would, with the same approval; the model reads of it with the next message", http.StatusAccepted,
+			func(ctx context.Context, in *request[none, CommandRequest]) (Accepted, error) {
+				return s.submit(ctx, dispatch.RunRequest{ClientID: cmp.Or(in.Body.ClientID, in.Key), SessionID: in.ID, Command: in.Body.Command})
+			}),
 		op(s, http.MethodPost, "/runs", "start_run", "Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
 				in.Body.ClientID = cmp.Or(in.Body.ClientID, in.Key)
@@ -72,8 +91,9 @@ func (s *server) messageOperations() []operation {
 }
 
 type messagesQuery struct {
-	After int64 `query:"after" doc:"The sequence number behind which to begin."`
-	Limit int   `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	After  int64 `query:"after" doc:"The sequence number behind which to begin."`
+	Before int64 `query:"before" min:"1" doc:"In place of after: the last messages in front of this sequence number; that of the oldest one known goes back from there."`
+	Limit  int   `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 }
 
 // send stores a message; for those who want it, it goes on with the stream of the round.
@@ -83,46 +103,81 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	streamed := wantsStream(r) || in.Query.Format != ""
-	if in.Key != "" {
-		in.Key = "send_message " + in.ID.String() + " " + in.Key
+	format := in.Query.Format
+	streamed := wantsStream(r) || format != ""
+	in.Query.Format = "" // the same message, told in another form, is the same request
+	k, err := begin(s, r, "send_message", in)
+	var before []byte
+	if err == nil && !streamed { // a stream is told again: the message is found by its key, and adds nothing
+		before, err = k.before()
 	}
-	m := &in.Body
-	asked := dispatch.RunRequest{
-		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content, Segments: m.Segments, Provider: m.Provider, Model: m.Model,
-		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
-	}
-	asked.Policy.OnApproval, asked.Policy.Questions = "park", true // whoever speaks here can answer here
-	if err := s.known(r.Context(), in.ID); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	run, err := s.Control.Submit(r.Context(), asked)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	accepted := Accepted{
-		SessionID: run.SessionID, RoundID: run.RoundID, MessageID: run.MessageID, Seq: run.Seq, Admitted: !run.Pending, Duplicate: run.Duplicate, Answered: run.Answered,
-	}
-	if !streamed {
-		s.answer(w, r, http.StatusAccepted, accepted, nil)
+	if before != nil {
+		s.replayed(w, k.was.Status, before)
 		return
 	}
-	s.streamRound(w, r, accepted, in.Query.Format)
+	accepted, err := s.say(k.context(r), in)
+	var body bytes.Buffer
+	if err == nil {
+		err = json.NewEncoder(&body).Encode(accepted)
+	}
+	k.after(r.Context(), http.StatusAccepted, body.Bytes(), err)
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+	case streamed:
+		s.streamRound(w, r, accepted, format)
+	default:
+		s.written(w, http.StatusAccepted, body.Bytes())
+	}
 }
 
-// wantsStream reports whether a client accepts nothing sooner than server-sent events.
+// say stores a message.
+func (s *server) say(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
+	m := &in.Body
+	asked := dispatch.RunRequest{
+		ClientID: cmp.Or(m.ClientID, in.Key), SessionID: in.ID, Text: m.Content, Segments: m.Segments, Provider: m.Provider, Model: m.Model,
+		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
+	}
+	return s.submit(ctx, asked)
+}
+
+// submit stores what is said in a session that is there.
+func (s *server) submit(ctx context.Context, asked dispatch.RunRequest) (Accepted, error) {
+	asked.ClientID = cmp.Or(asked.ClientID, regie.NewID().String())
+	asked.Policy.OnApproval, asked.Policy.Questions = "park", true // whoever speaks here can answer here
+	if err := s.known(ctx, asked.SessionID); err != nil {
+		return Accepted{}, err
+	}
+	run, err := s.Control.Submit(ctx, asked)
+	if err != nil {
+		return Accepted{}, err
+	}
+	return Accepted{
+		SessionID: run.SessionID, RoundID: run.RoundID, MessageID: run.MessageID, Seq: run.Seq, Admitted: !run.Pending, Duplicate: run.Duplicate, Answered: run.Answered,
+	}, nil
+}
+
+// wantsStream reports whether a client accepts server-sent events sooner than JSON: by the weights that it gives, and of equal ones by their order.
 func wantsStream(r *http.Request) bool {
+	streams, best := false, 0.0
 	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		switch kind, _, _ := mime.ParseMediaType(accepted); kind {
+		kind, parameters, _ := mime.ParseMediaType(accepted)
+		weight, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
+		if err != nil || weight <= best {
+			continue
+		}
+		switch kind {
 		case "text/event-stream":
-			return true
+			streams, best = true, weight
 		case "application/json", "*/*", "application/*":
-			return false
+			streams, best = false, weight
 		}
 	}
-	return false
+	return streams
 }
 
 type formatQuery struct {
@@ -131,5 +186,5 @@ type formatQuery struct {
 
 type eventsQuery struct {
 	After  int64  `query:"after" doc:"The sequence number behind which to begin."`
-	Format string `query:"format" enum:"openai" doc:"openai: lines of data: {\"content\"}, and data: [DONE] at the end of the round."`
+	Format string `query:"format" enum:"openai" doc:"openai: lines of data: {\"content\"}, and data: [DONE] at the end of the round that is open, or of the log where none is."`
 }

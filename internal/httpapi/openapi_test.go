@@ -9,7 +9,7 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"html/template"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -58,6 +58,9 @@ func TestDocument(t *testing.T) {
 func TestOperations(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range rows() {
+		if o.scope == "" || o.scope != anybody && !slices.Contains(regie.TokenScopes(), o.scope) {
+			t.Errorf("nobody has decided what a token needs for %s (scopes)", o.id)
+		}
 		if ids[o.id] || o.summary == "" || o.serve == nil {
 			t.Errorf("%s %s has the id %q, which is another's, or says nothing", o.method, o.path, o.id)
 		}
@@ -77,6 +80,15 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestScopes: each scope that is settled is that of an operation.
+func TestScopes(t *testing.T) {
+	for id := range scopes {
+		if !slices.ContainsFunc(rows(), func(o operation) bool { return o.id == id }) {
+			t.Errorf("a scope is settled for %s, which is no operation", id)
+		}
+	}
+}
+
 // documenting makes the document: components are the named types that operations speak of, each once.
 type documenting struct {
 	t          *testing.T
@@ -84,6 +96,10 @@ type documenting struct {
 	types      map[reflect.Type]*jsonschema.Schema
 	comments   map[string]string // by type, and type.field
 	words      map[string][]any  // by type of text: its constants
+	// asked makes the same of what requests hold, which is stricter. A type that answers speak of too, one of named, has another name there.
+	asked  *documenting
+	strict bool
+	named  map[reflect.Type]bool
 }
 
 func newDocument(t *testing.T) *documenting {
@@ -99,9 +115,16 @@ func newDocument(t *testing.T) *documenting {
 		reflect.TypeFor[json.RawMessage]():   {Description: "Any JSON value."},
 		reflect.TypeFor[jsonschema.Schema](): {Type: "object", Description: "A JSON Schema."},
 	}
+	d.types[reflect.TypeFor[[]byte]()] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
 	for _, dir := range []string{"../..", "../dispatch", "../store", ".", "../engine", "../approval"} {
 		d.read(dir)
 	}
+	asked := *d
+	asked.strict, asked.types, asked.named = true, maps.Clone(d.types), map[reflect.Type]bool{}
+	for _, o := range append(rows(), operation{out: reflect.TypeFor[problem]()}) {
+		d.collect(o.out, asked.named)
+	}
+	d.asked = &asked
 	return d
 }
 
@@ -165,6 +188,33 @@ func (d *documenting) schema(t reflect.Type) *jsonschema.Schema {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	return orNull(s)
+}
+
+// orNull says of a reference that may be null that it is either: what stands beside a $ref counts too in OpenAPI 3.1, and no value would be both.
+func orNull(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	s.Items, s.AdditionalProperties = orNull(s.Items), orNull(s.AdditionalProperties)
+	if s.Ref != "" && len(s.Types) > 0 {
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: s.Ref}, {Type: "null"}}}
+	}
+	if slices.Contains(s.Types, "null") && len(s.Enum) > 0 && !slices.Contains(s.Enum, nil) {
+		s.Enum = append(slices.Clone(s.Enum), nil)
+	}
+	return s
+}
+
+// neverNull is what is left out where it is nothing.
+func neverNull(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null" {
+		return s.AnyOf[0]
+	}
+	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(kind string) bool { return kind == "null" }); len(kinds) == 1 && len(s.Types) == 2 {
+		s.Type, s.Types = kinds[0], nil
+		s.Enum = slices.DeleteFunc(s.Enum, func(word any) bool { return word == nil })
+	}
 	return s
 }
 
@@ -186,6 +236,9 @@ func (d *documenting) collect(t reflect.Type, seen map[reflect.Type]bool) {
 			return
 		}
 		name := componentName(t)
+		if d.named[t] {
+			name += "Input"
+		}
 		if d.components[name] != nil {
 			d.t.Fatalf("two types are called %s", name)
 		}
@@ -207,7 +260,8 @@ func componentName(t reflect.Type) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// object is the schema of a struct itself, with its comments. Answers may grow, so that other properties are not forbidden.
+// object is the schema of a struct itself, with its comments. Answers may grow, so that other properties are not forbidden there, and have what is never
+// left out. Requests are refused with other properties, and without those that have the tag required.
 func (d *documenting) object(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	s.Description = d.comments[commentKey(t)]
@@ -220,14 +274,21 @@ func (d *documenting) object(t reflect.Type) *jsonschema.Schema {
 			name = f.Name
 		}
 		property := d.schema(f.Type)
+		omitted := strings.Contains(options, "omit")
+		if omitted && !d.strict {
+			property = neverNull(property)
+		}
 		if about := d.comments[commentKey(owner(t, f))+"."+f.Name]; about != "" {
 			property.Description = about
 		}
 		s.Properties[name] = property
 		s.PropertyOrder = append(s.PropertyOrder, name)
-		if !strings.Contains(options, "omit") {
+		if d.strict && f.Tag.Get("required") == "true" || !d.strict && !omitted {
 			s.Required = append(s.Required, name)
 		}
+	}
+	if d.strict {
+		s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // false
 	}
 	return s
 }
@@ -260,7 +321,6 @@ func (d *documenting) openAPI() object {
 			tags = append(tags, o.tag)
 		}
 	}
-	d.collect(reflect.TypeFor[problem](), map[reflect.Type]bool{})
 	var named []object
 	for _, tag := range tags {
 		named = append(named, object{"name": tag})
@@ -272,12 +332,15 @@ func (d *documenting) openAPI() object {
 			"description": "A runtime for AI agents with controlled autonomy. Errors are application/problem+json with a stable code. Bodies are strict: " +
 				"unknown, duplicate and case-variant keys are refused. Writes accept an Idempotency-Key.",
 		},
-		"security": []object{{"token": []string{}}},
+		"security": []object{{"token": []string{}}, {"browser": []string{}}},
 		"tags":     named,
 		"paths":    paths,
 		"components": object{
-			"schemas":         d.components,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
+			"schemas": d.components,
+			"securitySchemes": object{
+				"token":   object{"type": "http", "scheme": "bearer", "description": "The token of the data directory, or an API token with the scope that an operation names."},
+				"browser": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "A browser that a setup link has let in."},
+			},
 			"responses": object{"Problem": object{
 				"description": "What went wrong, with a stable code.",
 				"content":     object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
@@ -288,9 +351,16 @@ func (d *documenting) openAPI() object {
 
 func (d *documenting) operation(o *operation) object {
 	out := object{"operationId": o.id, "summary": o.summary, "tags": []string{o.tag}}
+	if o.scope != anybody { // what a token needs, as roles are said of a bearer (OpenAPI 3.1)
+		out["security"] = []object{{"token": []regie.TokenScope{o.scope}}, {"browser": []regie.TokenScope{o.scope}}}
+	}
 	var parameters []object
-	if strings.Contains(o.path, "{id}") {
-		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "format": "uuid"}})
+	for _, name := range placesOf(o.path) {
+		schema := object{"type": "string"}
+		if name == "id" {
+			schema["format"] = "uuid"
+		}
+		parameters = append(parameters, object{"name": name, "in": "path", "required": true, "schema": schema})
 	}
 	for field := range o.query.Fields() {
 		parameters = append(parameters, d.parameter(field))
@@ -298,14 +368,14 @@ func (d *documenting) operation(o *operation) object {
 	if o.method != http.MethodGet {
 		parameters = append(parameters, object{
 			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey},
-			"description": "The same one again finds what the first request did.",
+			"description": "For 24 hours the same request again does nothing, and is answered as the first one was.",
 		})
 	}
 	if len(parameters) > 0 {
 		out["parameters"] = parameters
 	}
 	if o.in != reflect.TypeFor[none]() {
-		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.schema(o.in)}}}
+		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": d.asked.schema(o.in)}}}
 	}
 	content := object{}
 	switch {
@@ -347,6 +417,7 @@ func (d *documenting) page() any {
 	type parameter struct{ Name, About string }
 	type row struct {
 		Method, Path, ID, Summary string
+		Scope                     regie.TokenScope
 		In, Out                   string
 		Parameters                []parameter
 	}
@@ -359,7 +430,7 @@ func (d *documenting) page() any {
 		Operations []row
 		Types      []component
 	}{}
-	name := func(t reflect.Type) string {
+	name := func(d *documenting, t reflect.Type) string {
 		if t == reflect.TypeFor[none]() {
 			return ""
 		}
@@ -370,7 +441,7 @@ func (d *documenting) page() any {
 		return strings.TrimPrefix(s.Ref, "#/components/schemas/")
 	}
 	for _, o := range rows() {
-		r := row{Method: o.method, Path: base + o.path, ID: o.id, Summary: o.summary, In: name(o.in), Out: name(o.out)}
+		r := row{Method: o.method, Path: base + o.path, ID: o.id, Summary: o.summary, Scope: o.scope, In: name(d.asked, o.in), Out: name(d, o.out)}
 		for f := range o.query.Fields() {
 			r.Parameters = append(r.Parameters, parameter{f.Tag.Get("query"), f.Tag.Get("doc")})
 		}
@@ -415,25 +486,15 @@ func kindOf(s *jsonschema.Schema) string {
 	return "any"
 }
 
-var docsTemplate = template.Must(template.New("docs").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Regie: HTTP interface</title>
-<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-code{font-family:ui-monospace,monospace;overflow-wrap:anywhere}section{border-top:1px solid #8886;padding:.5rem 0}h3{font-size:1rem;margin:.25rem 0}
-dl{display:grid;grid-template-columns:minmax(8rem,max-content) 1fr;gap:0 1rem;margin:.25rem 0}dd{margin:0}b{display:inline-block;min-width:4.5rem}</style>
-<main><h1>Regie: HTTP interface</h1>
-<p>Requests show the token of the server as <code>Authorization: Bearer …</code>. Errors are <code>application/problem+json</code> with a stable code.
-Bodies are strict: unknown, duplicate and case-variant keys are refused. Writes accept an <code>Idempotency-Key</code>. Lists have pages: <code>next_cursor</code>
-is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.json">openapi.json</a>.</p>
-<h2>Operations</h2>
-{{range .Operations}}<section id="{{.ID}}"><h3><b>{{.Method}}</b> <code>{{.Path}}</code></h3><p>{{.Summary}}.</p>
-<dl>{{range .Parameters}}<dt><code>{{.Name}}</code></dt><dd>{{.About}}</dd>{{end}}
-{{with .In}}<dt>takes</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}{{with .Out}}<dt>answers</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}</dl></section>
-{{end}}<h2>Types</h2>
-{{range .Types}}<section id="type-{{.Name}}"><h3><code>{{.Name}}</code></h3>{{with .About}}<p>{{.}}</p>{{end}}
-<dl>{{range .Properties}}<dt><code>{{.Name}}</code></dt><dd><i>{{.Kind}}</i> {{.About}}</dd>{{end}}</dl></section>
-{{end}}</main></html>
-`))
+// placesOf are the names of what is in braces in a path.
+func placesOf(path string) (names []string) {
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}
 
 // rows are the operations of a server that serves nothing.
 func rows() []operation { return (&server{Config{Control: struct{ dispatch.Control }{}}}).operations() }

@@ -24,17 +24,19 @@ type operation struct {
 	status       int // of success
 	// query, in and out are the types of its parameters, its body and its answer; none for no such thing.
 	query, in, out reflect.Type
-	streams        bool // answers with server-sent events
+	streams        bool             // answers with server-sent events
+	scope          regie.TokenScope // what a token needs for it (scopes)
 	serve          http.HandlerFunc
 }
 
 // request is what an operation is asked.
 type request[Q, B any] struct {
-	// ID is the {id} of the address, zero where that has none.
+	// ID is the {id} of the address, zero where that has none; Name its {name}.
 	ID    regie.ID
+	Name  string
 	Query Q
 	Body  B
-	// Key is the Idempotency-Key: the same one again finds what the first one did.
+	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does nothing.
 	Key string
 }
 
@@ -42,17 +44,31 @@ type request[Q, B any] struct {
 func op[Q, B, A any](s *server, method, path, id, summary string, status int, do func(context.Context, *request[Q, B]) (A, error)) operation {
 	out := described[Q, B, A](method, path, id, summary, status)
 	out.serve = func(w http.ResponseWriter, r *http.Request) {
-		var answer A
 		in, err := read[Q, B](w, r, out.in != reflect.TypeFor[none]())
-		if err == nil {
-			if in.Key != "" {
-				in.Key = id + " " + r.PathValue("id") + " " + in.Key // the key of another operation, or of another thing, is another key
-			}
-			answer, err = do(r.Context(), in)
+		if err != nil {
+			s.fail(w, r, err)
+			return
 		}
-		s.answer(w, r, status, answer, err)
+		write(s, w, r, &out, in, do)
 	}
 	return out
+}
+
+// met serves an operation where what its request makes it depend on can be met. Nothing here has an entity tag, so a write that is to happen only to
+// a certain version must not; and a stream that only its header is asked of has none to tell.
+func (s *server) met(o operation) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		tag := strings.TrimSpace(r.Header.Get("If-Match"))
+		switch {
+		case tag != "" && tag != "*" && o.method != http.MethodGet:
+			s.failAs(w, r, http.StatusPreconditionFailed, regie.Errorf(regie.CodeConflict, "things here have no entity tags: leave If-Match out"))
+		case o.streams && o.method == http.MethodGet && r.Method == http.MethodHead:
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Cache-Control", "no-store")
+		default:
+			o.serve(w, r)
+		}
+	}
 }
 
 // described is an operation that is not served yet.
@@ -66,7 +82,7 @@ func described[Q, B, A any](method, path, id, summary string, status int) operat
 
 // read reads all that a request says; what it says beyond that is refused (spec 11.3).
 func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
-	in := &request[Q, B]{}
+	in := &request[Q, B]{Name: r.PathValue("name")}
 	var err error
 	if id := r.PathValue("id"); id != "" {
 		if in.ID, err = regie.ParseID(id); err != nil {
@@ -79,27 +95,45 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 	if in.Key, err = idempotencyKey(r); err != nil {
 		return nil, err
 	}
-	if hasBody {
-		err = decode(w, r, &in.Body)
+	if !hasBody {
+		return in, bodiless(w, r)
 	}
-	return in, err
+	if err := decode(w, r, &in.Body); err != nil {
+		return nil, err
+	}
+	return in, lacks(reflect.ValueOf(in.Body))
+}
+
+// lacks returns CodeBadRequest for a body without what its type has the tag required:"true" at, as it does for one where that says nothing: "", 0, null.
+// It is the only such tag's reader beside the OpenAPI document, so that what is said to be needed is what is refused without.
+func lacks(body reflect.Value) error {
+	switch body.Kind() {
+	case reflect.Pointer:
+		if !body.IsNil() {
+			return lacks(body.Elem())
+		}
+	case reflect.Slice:
+		for _, item := range body.Seq2() {
+			if err := lacks(item); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for field, value := range body.Fields() {
+			if field.Tag.Get("required") == "true" && value.IsZero() {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				return regie.Errorf(regie.CodeBadRequest, "the request has no %s, and needs one: /docs says what it takes", name)
+			}
+			if err := lacks(value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // maxKey bounds an Idempotency-Key.
 const maxKey = 200
-
-func idempotencyKey(r *http.Request) (string, error) {
-	keys := r.Header.Values("Idempotency-Key")
-	if len(keys) == 0 {
-		return "", nil
-	}
-	key := strings.TrimSpace(keys[0])
-	bad := func(c rune) bool { return c < ' ' || c > '~' }
-	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, bad) {
-		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters", maxKey)
-	}
-	return key, nil
-}
 
 // addressed settles which thing a request is about that its address names; a body may name it too, and no other.
 func addressed(address regie.ID, named *regie.ID) error {
@@ -114,16 +148,21 @@ func addressed(address regie.ID, named *regie.ID) error {
 func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut} {
+		for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
 				allowed = append(allowed, method)
 			}
 		}
+		if len(allowed) > 0 && r.Method == http.MethodOptions {
+			w.Header().Set("Allow", strings.Join(allowed, ", ")) // and no word of CORS: no page of another origin is let in
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.failAs(w, r, http.StatusMethodNotAllowed, regie.Errorf(regie.CodeNotFound, "%s is not a method of %s: use %s", r.Method, r.URL.Path, strings.Join(allowed, ", ")))
+			s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path, strings.Join(allowed, ", ")))
 			return
 		}
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))

@@ -11,11 +11,11 @@ type Page[T any] struct {
 // defaultPage is how many items a page has where nobody says.
 const defaultPage = 50
 
-// paged cuts a page off items of which one more than wanted was asked for.
-func paged[T any](items []T, limit int, mark func(*T) store.Mark) Page[T] {
+// paged cuts a page off the items of a list, of which one more than wanted was asked for.
+func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) Page[T] {
 	if len(items) <= limit {
 		return Page[T]{Items: items}
 	}
 	items = items[:limit]
-	return Page[T]{Items: items, Next: store.Cursor(mark(&items[limit-1]))}
+	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}
 }

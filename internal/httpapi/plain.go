@@ -15,6 +15,11 @@ type plainStream struct {
 	told  strings.Builder           // of the reply that is being told
 	said  bool                      // there was a reply before
 	over  bool                      // the round waits for a person
+
+	after int64 // what stands up to here is not told
+	upTo  int64 // what stands before it is history: a wait there ends the stream only if it is still one here
+	asks  plainLine
+	pause bool
 }
 
 // plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer.
@@ -40,34 +45,48 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		Round    regie.ID       `json:"round_id"`
 	}
 	_ = json.Unmarshal(item.Event.Body, &body) // of an erased body it says nothing
+	var text plainLine
 	switch item.Event.Type {
 	case regie.EventMessage:
-		if body.AI == nil || !p.tells(body.Round) {
-			return nil, nil
+		if body.AI != nil && p.tells(body.Round) && item.Event.Seq > p.after {
+			text.Content = p.rest(body.AI.Text())
 		}
-		said := body.AI.Text()
-		rest, all := strings.CutPrefix(said, p.told.String())
-		if !all { // it was begun anew
-			p.told.Reset()
-			p.said, rest = true, said
-		}
-		rest = p.next(rest)
-		p.said = p.said || p.told.Len() > 0
-		p.told.Reset()
-		return p.line(plainLine{Content: rest})
 	case regie.EventApproval, regie.EventQuestion:
-		if body.State != string(regie.WaitOpen) || !p.tells(body.Round) {
-			return nil, nil
+		line := plainLine{Waiting: true, Approval: body.Approval, Question: body.Question}
+		if p.tells(body.Round) && body.State == string(regie.WaitOpen) {
+			p.asks = line
+		} else if p.asks == line {
+			p.asks = plainLine{}
 		}
-		p.over = true
-		return p.line(plainLine{Waiting: true, Approval: body.Approval, Question: body.Question})
 	case regie.EventSessionState:
-		if body.State == string(regie.SessionPaused) {
-			p.over = true
-			return p.line(plainLine{Waiting: true})
+		p.pause = body.State == string(regie.SessionPaused)
+	case regie.EventRound:
+		if body.State == string(regie.RoundEnded) {
+			p.asks, p.pause = plainLine{}, false
 		}
+	default:
 	}
-	return nil, nil
+	out, err := p.line(text)
+	if waits := p.asks.Waiting || p.pause; err == nil && waits && item.Event.Seq >= p.upTo {
+		p.over, p.asks.Waiting = true, true
+		var more []byte
+		more, err = p.line(p.asks)
+		out = append(out, more...)
+	}
+	return out, err
+}
+
+// rest is what was not told yet of a whole reply.
+func (p *plainStream) rest(said string) string {
+	rest, all := strings.CutPrefix(said, p.told.String())
+	if !all { // it was begun anew
+		p.told.Reset()
+		p.said, rest = true, said
+	}
+	rest = p.next(rest)
+	p.said = p.said || p.told.Len() > 0
+	p.told.Reset()
+	return rest
 }
 
 // next is what is told of a piece of a reply: replies stand apart from each other.

@@ -44,11 +44,11 @@ func (s *server) roundOperations() []operation {
 func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string) (out Page[store.RoundSummary], err error) {
 	limit := cmp.Or(filter.Limit, defaultPage)
 	filter.Limit = limit + 1
-	if filter.Before, err = store.ParseCursor(at); err != nil {
+	if filter.Before, err = store.ParseCursor("rounds", at); err != nil {
 		return out, err
 	}
 	rounds, err := s.Control.List(ctx, filter)
-	return paged(rounds, limit, func(line *store.RoundSummary) store.Mark {
+	return paged("rounds", rounds, limit, func(line *store.RoundSummary) store.Mark {
 		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
 	}), err
 }
@@ -56,16 +56,22 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string
 // reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that its log has not come to: whoever stands there
 // knows another log, as of before a restore, and would never hear anything.
 func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
+	_, err := s.head(ctx, session, after)
+	return err
+}
+
+// head is where a session's log ends; its errors are those of reaches.
+func (s *server) head(ctx context.Context, session regie.ID, after int64) (int64, error) {
 	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case len(found) == 0 || found[0].ID != session:
-		return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
+		return 0, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 	case after > found[0].Head:
-		return regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew", found[0].Head, after)
+		return 0, regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew", found[0].Head, after)
 	}
-	return nil
+	return found[0].Head, nil
 }
 
 // known returns CodeNotFound for a session that is not there.

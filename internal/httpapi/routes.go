@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -13,8 +14,12 @@ import (
 // operations are the whole interface below base, in the order of its document (spec 10.2). What belongs to features that are not there yet comes
 // with them.
 func (s *server) operations() []operation {
-	return slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
-		s.placeOperations(), s.keepingOperations())
+	all := slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
+		s.placeOperations(), s.presenceOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
+	for i := range all {
+		all[i].scope = scopes[all[i].id]
+	}
+	return all
 }
 
 // about makes an operation about the one thing that its address names.
@@ -91,10 +96,7 @@ type selectionQuery struct {
 // keepingOperations are about what is kept: cache, money, audit, prompts, rules.
 func (s *server) keepingOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules", http.StatusOK,
-			func(ctx context.Context, in *request[rulesQuery, none]) (store.RuleList, error) {
-				return s.Control.Rules(ctx, store.RuleFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short, Ended: in.Query.Ended})
-			}),
+		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules, the oldest first", http.StatusOK, s.rules),
 		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
 				return none{}, s.Control.Revoke(ctx, in.Body)
@@ -111,8 +113,9 @@ func (s *server) keepingOperations() []operation {
 				return s.Control.Spent(ctx, in.Query.Root)
 			}),
 		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
-			func(ctx context.Context, in *request[selectionQuery, none]) ([]store.LogReport, error) {
-				return s.Control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+			func(ctx context.Context, in *request[selectionQuery, none]) (Page[store.LogReport], error) {
+				found, err := s.Control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+				return Page[store.LogReport]{Items: some(found)}, err
 			}),
 		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
 			func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
@@ -123,20 +126,78 @@ func (s *server) keepingOperations() []operation {
 }
 
 type rulesQuery struct {
-	Root  string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
-	ID    regie.ID `query:"id" doc:"One rule."`
-	Short string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
-	Ended bool     `query:"ended" doc:"Those too that allow nothing any more."`
+	Root   string   `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+	ID     regie.ID `query:"id" doc:"One rule."`
+	Short  string   `query:"short" doc:"The end of an id, or its beginning from eight digits on."`
+	Ended  bool     `query:"ended" doc:"Those too that allow nothing any more."`
+	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+// RulePage is a part of the standing rules. What verifying the logs of their workspaces found (decision 15) comes with the first one.
+type RulePage struct {
+	Page[store.StandingRule]
+	Audit *store.VerifyReport `json:"audit,omitempty"`
+	// AuditError says where rules are not what was written.
+	AuditError string `json:"audit_error,omitempty"`
+}
+
+func (s *server) rules(ctx context.Context, in *request[rulesQuery, none]) (RulePage, error) {
+	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
+	after, err := store.ParseCursor("rules", q.Cursor)
+	if err != nil {
+		return RulePage{}, err
+	}
+	found, err := s.Control.Rules(ctx, store.RuleFilter{Root: q.Root, ID: q.ID, Short: q.Short, Ended: q.Ended, After: after, Limit: limit + 1})
+	page := paged("rules", some(found.Rules), limit, func(r *store.StandingRule) store.Mark { return store.Mark{At: r.CreatedAt, ID: r.ID} })
+	return RulePage{Page: page, Audit: found.Audit, AuditError: found.AuditError}, err
+}
+
+type searchQuery struct {
+	Workspace regie.ID `query:"workspace" doc:"The id of the workspace."`
+	Text      string   `query:"q" doc:"What is looked for."`
+	In        string   `query:"in" enum:"all sessions files" doc:"Where: all (the default), sessions or files."`
+	Mode      string   `query:"mode" enum:"exact regex semantic" doc:"How files are searched: exact, this very text whatever its capitals (the default), regex, an expression of RE2, or semantic, by words, their stems, and by meaning where an embedder is configured. What was said is searched by exact text."`
+	Case      bool     `query:"case" doc:"Capitals count, in files."`
+	Under     string   `query:"under" doc:"A directory or a file of the workspace to look in; all of it where it is left out."`
+	Limit     int      `query:"limit" min:"1" max:"100" doc:"How many of each at most; 20 where it is left out."`
+	Cursor    regie.ID `query:"cursor" doc:"next_cursor of the answer before: goes on with what was said."`
 }
 
 // placeOperations say what there is to work with.
 func (s *server) placeOperations() []operation {
 	return []operation{
 		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Control.Workspaces),
-		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time", s.Control.OpenWorkspace),
+		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Control.OpenWorkspace),
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Control.Agents),
+		op(s, http.MethodGet, "/agents/{name}", "show_agent", "An agent, with what it answers with", http.StatusOK,
+			func(ctx context.Context, in *request[none, none]) (dispatch.AgentView, error) {
+				agents, err := s.Control.Agents(ctx)
+				if err != nil {
+					return dispatch.AgentView{}, err
+				}
+				for _, a := range agents {
+					if a.Name == in.Name {
+						return a, nil
+					}
+				}
+				return dispatch.AgentView{}, regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Name)
+			}),
 		everything(s, "/tools", "list_tools", "What agents can call", s.Control.Tools),
 		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.Control.Providers),
+		everything(s, "/models", "list_models", "The models that each configured provider has, with what they can do and what they cost", s.Control.Models),
+		op(s, http.MethodGet, "/search", "search", "Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
+			func(ctx context.Context, in *request[searchQuery, none]) (dispatch.Found, error) {
+				q := &in.Query
+				asked := dispatch.SearchRequest{WorkspaceID: q.Workspace, Text: q.Text, In: q.In, Mode: q.Mode, Limit: q.Limit, Before: q.Cursor, Case: q.Case, Under: q.Under}
+				if q.In == "all" {
+					asked.In = ""
+				}
+				if q.Workspace.IsZero() {
+					return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest, "the request names no workspace: GET /api/v1/workspaces lists them")
+				}
+				return s.Control.Search(ctx, asked)
+			}),
 		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session", s.Control.Query),
 	}
 }

@@ -1,17 +1,22 @@
 package httpapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // maxBody bounds a request's body (spec 11.3).
@@ -24,6 +29,8 @@ type Translate func(language string, err error) string
 type Config struct {
 	Control   dispatch.Control
 	Translate Translate
+	// Markdown writes a session to be read, in a language; nil: JSON is all there is.
+	Markdown func(language string, export *store.SessionExport) []byte
 	// Version is that of the program.
 	Version string
 	// Ready says what is right and wrong with the server; nil: all is right.
@@ -34,8 +41,34 @@ type Config struct {
 	// Base is as long as the server is there, and Going counts the streams that net/http does not know; nil: it knows them all.
 	Base  context.Context //nolint:containedctx // the server's own
 	Going *sync.WaitGroup
+	// Keys remembers writes with an Idempotency-Key; nil: nothing is remembered, and the same key finds what the first request made.
+	Keys Keys
 	// Mounts are served beside this interface, by patterns of net/http.
-	Mounts map[string]http.Handler
+	Mounts map[string]Mount
+	// Trusted lets in who shows nothing: whoever reaches it at all is this machine's user. Without it a Guard stands in front.
+	Trusted bool
+	// Refused is told why a request was refused, in a word; nil is told nothing.
+	Refused func(reason string)
+}
+
+// Mount is an interface of another kind, with the scope that it needs.
+type Mount struct {
+	Handler http.Handler
+	Scope   regie.TokenScope
+	// Refuse answers what is not let in to it in its own form; nil has it answered as everywhere.
+	Refuse func(w http.ResponseWriter, r *http.Request, err error)
+	// KeyHeader is a header in which its clients show their token where they show none as Authorization; empty for none.
+	KeyHeader string
+}
+
+// mountOf is the mount that a path belongs to; ok is false for a path of this interface.
+func mountOf(mounts map[string]Mount, path string) (mount Mount, ok bool) {
+	for pattern, m := range mounts {
+		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern) {
+			return m, true
+		}
+	}
+	return Mount{}, false
 }
 
 // Check is one thing that a server needs. Problem is empty where it is right.
@@ -49,11 +82,11 @@ func Handler(c Config) http.Handler {
 	s := &server{c}
 	mux := http.NewServeMux()
 	s.about(mux)
-	for pattern, handler := range c.Mounts {
-		mux.Handle(pattern, handler)
+	for pattern, mount := range c.Mounts {
+		mux.HandleFunc(pattern, s.requires(mount.Scope, mount.Handler.ServeHTTP))
 	}
 	for _, o := range s.operations() {
-		mux.HandleFunc(o.method+" "+base+o.path, o.serve)
+		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
 	}
 	mux.HandleFunc("/", s.missing(mux))
 	return mux
@@ -61,28 +94,65 @@ func Handler(c Config) http.Handler {
 
 type server struct{ Config }
 
+// bodyOf reads a request's body. It returns CodeTooLarge for one over the bounds.
+func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
+	}
+	if err != nil { // the connection's own words name addresses of this machine
+		return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
+	}
+	return body, nil
+}
+
+// bodiless refuses a body where nothing would be done with it. An empty object, which clients send out of habit, says nothing.
+func bodiless(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	body, err := bodyOf(w, r)
+	if err != nil {
+		return err
+	}
+	if said := strings.Join(strings.Fields(string(body)), ""); said != "" && said != "{}" {
+		return regie.Errorf(regie.CodeBadRequest, "%s %s takes no body", r.Method, r.URL.Path)
+	}
+	return nil
+}
+
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return regie.Errorf(regie.CodeBadRequest, "the request is larger than %d bytes", maxBody)
-	case err != nil:
-		return regie.Errorf(regie.CodeBadRequest, "the request could not be read: %v", err)
+	body, err := bodyOf(w, r)
+	if err != nil {
+		return err
 	}
-	err = jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
-	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok && semantic.JSONPointer != "" { // without the names of our types
+	return strict(body, into)
+}
+
+// strict reads JSON as decode does, and says what is wrong without the names of our types.
+func strict(body []byte, into any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return regie.Errorf(regie.CodeBadRequest, "the request has no body: send a JSON object, {} where nothing is to be said")
+	}
+	err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		why := "another type is expected"
 		if semantic.Err != nil {
 			why = semantic.Err.Error()
 		}
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %s", string(semantic.JSONPointer), why)
+		if semantic.JSONPointer == "" && semantic.Err == nil {
+			return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
+		}
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %s", cmp.Or(string(semantic.JSONPointer), "/"), why)
 	}
-	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err)
-	}
-	return nil
+	return regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err) // JSON's own grammar
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
@@ -90,9 +160,20 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, status int, body
 		s.fail(w, r, err)
 		return
 	}
+	said, err := json.Marshal(body)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.written(w, status, append(said, '\n'))
+}
+
+// written answers with what is JSON already.
+func (s *server) written(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store") // it is one person's, and of this moment
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client has gone if this fails
+	_, _ = w.Write(body) // the client has gone if this fails
 }
 
 // problem is the body of an error (RFC 9457), with the stable code (spec 10.2).
@@ -116,10 +197,26 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.failAs(w, r, Status(regie.CodeOf(err)), err)
 }
 
+// refuse answers a request that is not let in, and counts it. Clients of another interface read its form of an error.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
+	if s.Refused != nil {
+		s.Refused(reason)
+	}
+	if mount, ok := mountOf(s.Mounts, r.URL.Path); ok && mount.Refuse != nil {
+		mount.Refuse(w, r, err)
+		return
+	}
+	s.fail(w, r, err)
+}
+
 func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err error) {
 	p := s.problem(r.Header.Get("Accept-Language"), err)
 	p.Status, p.Title = status, http.StatusText(status)
+	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "5")
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
 }

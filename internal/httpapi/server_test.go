@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -23,6 +24,9 @@ type refusing struct {
 type unreached interface {
 	dispatch.Sessions
 	dispatch.Places
+	dispatch.Identity
+	dispatch.Settings
+	dispatch.Searching
 	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
 }
 
@@ -98,6 +102,10 @@ func (*refusing) ClearCache(context.Context, dispatch.ClearRequest) (dispatch.Cl
 	return dispatch.Cleared{}, regie.Errorf(regie.CodeConflict, "this engine runs nothing")
 }
 
+func (*refusing) TakeBack(_ context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
+	return regie.Message{}, regie.Errorf(regie.CodeNotFound, "there is no message %s here", in.MessageID)
+}
+
 func (*refusing) CloseSession(context.Context, regie.ID) error {
 	return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
 }
@@ -141,13 +149,19 @@ func (*refusing) Events(context.Context, regie.ID, int64, func(dispatch.Item) er
 	return regie.Errorf(regie.CodeNotFound, "there is no session")
 }
 
+func (*refusing) Beat(context.Context) (dispatch.Presence, error) { return dispatch.Presence{}, nil }
+
+func (*refusing) Presence(context.Context) ([]dispatch.Presence, error) {
+	return nil, regie.Errorf(regie.CodeDatabaseDown, "the database does not answer")
+}
+
 func (*refusing) Watch(context.Context, func(regie.Event) error) error { return nil }
 
 // TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches the engine (spec 11.3, 12.5).
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	control := &refusing{}
-	handler := httpapi.Handler(httpapi.Config{Control: control, Translate: func(_ string, err error) string { return err.Error() }})
+	handler := httpapi.Handler(httpapi.Config{Control: control, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -160,7 +174,7 @@ func TestBadInput(t *testing.T) {
 		"wrong type":       {"POST", "/api/v1/runs", `{"text":1}`, 400, regie.CodeBadRequest},
 		"bad id in it":     {"POST", "/api/v1/runs", `{"session_id":"x"}`, 400, regie.CodeBadRequest},
 		"too deep":         {"POST", "/api/v1/runs", strings.Repeat(`[`, 20_000), 400, regie.CodeBadRequest},
-		"too large":        {"POST", "/api/v1/runs", `{"text":"` + strings.Repeat("x", 17<<20) + `"}`, 400, regie.CodeBadRequest},
+		"too large":        {"POST", "/api/v1/runs", `{"text":"` + strings.Repeat("x", 17<<20) + `"}`, 413, regie.CodeTooLarge},
 		"bad id":           {"GET", "/api/v1/rounds/nothing", "", 400, regie.CodeBadID},
 		"upper-case id":    {"GET", "/api/v1/rounds/" + strings.ToUpper(id), "", 400, regie.CodeBadID},
 		"unknown round":    {"GET", "/api/v1/rounds/" + id, "", 404, regie.CodeNotFound},
@@ -169,7 +183,10 @@ func TestBadInput(t *testing.T) {
 		"bad limit":        {"GET", "/api/v1/rounds?limit=-1", "", 400, regie.CodeBadRequest},
 		"bad after":        {"GET", "/api/v1/sessions/" + id + "/events?after=x", "", 400, regie.CodeBadRequest},
 		"unknown session":  {"GET", "/api/v1/sessions/" + absent + "/events", "", 404, regie.CodeNotFound},
-		"bad Last-Event":   {"GET", "/api/v1/sessions/" + id + "/events?format=x", "", 400, regie.CodeBadRequest},
+		"bad format":       {"GET", "/api/v1/sessions/" + id + "/events?format=x", "", 400, regie.CodeBadRequest},
+		"a list":           {"POST", "/api/v1/sessions", `[]`, 400, regie.CodeBadRequest},
+		"a text":           {"POST", "/api/v1/runs", `"x"`, 400, regie.CodeBadRequest},
+		"nothing":          {"POST", "/api/v1/runs", ``, 400, regie.CodeBadRequest},
 		"unknown filter":   {"GET", "/api/v1/sessions?roots=/w", "", 400, regie.CodeBadRequest},
 		"filter twice":     {"GET", "/api/v1/sessions?root=/w&root=/x", "", 400, regie.CodeBadRequest},
 		"bad cursor":       {"GET", "/api/v1/sessions?cursor=abc", "", 400, regie.CodeBadRequest},
@@ -178,13 +195,13 @@ func TestBadInput(t *testing.T) {
 		"answer to none":   {"POST", "/api/v1/sessions/" + id + "/responses", `{"text":"x"}`, 409, regie.CodeConflict},
 		"no approval":      {"GET", "/api/v1/approvals/" + id, "", 404, regie.CodeNotFound},
 		"bad state":        {"GET", "/api/v1/approvals?state=old", "", 400, regie.CodeBadRequest},
-		"wrong method":     {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNotFound},
+		"wrong method":     {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNoMethod},
 		"busy session":     {"POST", "/api/v1/sessions/" + id + "/close", "", 409, regie.CodeRoundInProgress},
 		"session's word":   {"POST", "/api/v1/sessions/" + id + "/explode", "", 404, regie.CodeNotFound},
 		"no control":       {"POST", "/api/v1/sessions/" + id + "/control", "", 404, regie.CodeNotFound},
 		"bad control":      {"DELETE", "/api/v1/sessions/x/control", "", 400, regie.CodeBadID},
 		"bad filter":       {"GET", "/api/v1/inbox?session=x", "", 400, regie.CodeBadID},
-		"expired approval": {"POST", "/api/v1/approvals/" + id, `{"request_id":"r"}`, 410, regie.CodeExpired},
+		"expired approval": {"POST", "/api/v1/approvals/" + id, `{"request_id":"r","decisions":[]}`, 410, regie.CodeExpired},
 		"Approved":         {"POST", "/api/v1/approvals/" + id, `{"Decisions":[]}`, 400, regie.CodeBadRequest},
 		"two decisions":    {"POST", "/api/v1/approvals/" + id, `{"decisions":[],"decisions":[{"decision":"allow"}]}`, 400, regie.CodeBadRequest},
 		"other approval":   {"POST", "/api/v1/approvals/" + id, `{"approval_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
@@ -192,6 +209,12 @@ func TestBadInput(t *testing.T) {
 		"known outcome":    {"POST", "/api/v1/calls/" + id + "/resolve", `{"as":"happened"}`, 409, regie.CodeConflict},
 		"other call":       {"POST", "/api/v1/calls/" + id + "/resolve", `{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","as":"happened"}`, 400, regie.CodeBadRequest},
 		"bad question":     {"POST", "/api/v1/questions/x", `{}`, 400, regie.CodeBadID},
+		"no decision":      {"POST", "/api/v1/approvals/" + id, `{}`, 400, regie.CodeBadRequest},
+		"no call":          {"POST", "/api/v1/approvals/" + id, `{"decisions":[{"decision":"allow"}]}`, 400, regie.CodeBadRequest},
+		"no reply":         {"POST", "/api/v1/questions/" + id, `{"request_id":"r"}`, 400, regie.CodeBadRequest},
+		"no session":       {"POST", "/api/v1/runs", `{"text":"go"}`, 400, regie.CodeBadRequest},
+		"no message":       {"POST", "/api/v1/sessions/" + id + "/take-back", `{}`, 400, regie.CodeBadRequest},
+		"another's cursor": {"GET", "/api/v1/tokens?cursor=" + store.Cursor("sessions", store.Mark{At: time.Now(), ID: regie.NewID()}), "", 400, regie.CodeBadRequest},
 		"no rule":          {"POST", "/api/v1/rules/revoke", `{}`, 400, regie.CodeBadRequest},
 		"cache of nobody":  {"POST", "/api/v1/cache/clear", `{"rot":"/w"}`, 400, regie.CodeBadRequest},
 		"cache kept":       {"POST", "/api/v1/cache/clear", `{"root":"/w"}`, 409, regie.CodeConflict},
@@ -227,6 +250,9 @@ func TestBadInput(t *testing.T) {
 			if response.Code != c.status || !strings.Contains(response.Body.String(), `"code":"`+string(c.code)+`"`) {
 				t.Errorf("%d %.200s, want %d %s", response.Code, response.Body, c.status, c.code)
 			}
+			if said := response.Body.String(); strings.Contains(said, "Go ") || strings.Contains(said, "dispatch.") || strings.Contains(said, "httpapi.") {
+				t.Errorf("names of Go are said to a client: %.200s", said)
+			}
 			if kind := response.Header().Get("Content-Type"); kind != "application/problem+json" {
 				t.Errorf("content type %q", kind)
 			}
@@ -236,7 +262,7 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("%d bad requests reached the engine", control.submitted)
 	}
 	response := httptest.NewRecorder()
-	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(`{"text":"go"}`)))
+	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(`{"session_id":"`+id+`","text":"go"}`)))
 	if response.Code != http.StatusAccepted || control.submitted != 1 {
 		t.Errorf("a good request: %d", response.Code)
 	}

@@ -35,14 +35,7 @@ func (s *server) sessionOperations() []operation {
 			}),
 		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first", http.StatusOK, s.sessions),
 		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Control.Session),
-		op(s, http.MethodPatch, "/sessions/{id}", "rename_session", "Give a session another name", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.RenameRequest]) (none, error) {
-				err := addressed(in.ID, &in.Body.SessionID)
-				if err == nil {
-					err = s.Control.Rename(ctx, in.Body)
-				}
-				return none{}, err
-			}),
+		op(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it", http.StatusOK, s.changeSession),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session", "Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
 				return s.Control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
@@ -56,23 +49,79 @@ func (s *server) sessionOperations() []operation {
 				}
 				return none{}, err
 			}),
-		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session", s.Control.Export),
+		s.exportOperation(),
 		said(s, "/sessions/{id}/interrupt", "interrupt_session", "End the session's round at its current exchange; the session stays usable", s.toRound(s.Control.Interrupt)),
 		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed", s.toRound(s.Control.Pause)),
 		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round", s.toRound(s.Control.Resume)),
 		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session", "End whatever runs in a session and close it as cancelled", s.Control.Stop),
+		op(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message", "Take a message back that waits for its turn; 409 where the agent has it already", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.TakeBackRequest]) (regie.Message, error) {
+				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
+					return regie.Message{}, err
+				}
+				return s.Control.TakeBack(ctx, in.Body)
+			}),
 		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again", s.Control.CloseSession),
 	}
 }
 
 func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none]) (Page[store.SessionSummary], error) {
 	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
-	before, err := store.ParseCursor(q.Cursor)
+	before, err := store.ParseCursor("sessions", q.Cursor)
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
 	out, err := s.Control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Before: before, Limit: limit + 1})
-	return paged(out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
+	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
+}
+
+// SessionChange is what changes of a session: its name, or its state.
+type SessionChange struct {
+	SessionID regie.ID `json:"session_id,omitzero"`
+	Name      string   `json:"name,omitempty"`
+	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come by themselves.
+	State regie.SessionState `json:"state,omitempty"`
+}
+
+func (s *server) changeSession(ctx context.Context, in *request[none, SessionChange]) (none, error) {
+	if err := addressed(in.ID, &in.Body.SessionID); err != nil {
+		return none{}, err
+	}
+	switch b := &in.Body; {
+	case b.State != "" && b.State != regie.SessionClosed:
+		return none{}, regie.Errorf(regie.CodeBadRequest, "%s is no state that a session can be given: close it with CLOSED; pause, resume and stop have paths of their own", string(b.State))
+	case b.State != "" && b.Name != "":
+		return none{}, regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
+	case b.State != "":
+		return none{}, s.Control.CloseSession(ctx, b.SessionID)
+	default:
+		return none{}, s.Control.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
+	}
+}
+
+type exportQuery struct {
+	Format string `query:"format" enum:"json markdown" doc:"json: all that can be checked (the default); markdown: to be read."`
+}
+
+// exportOperation writes a session out.
+func (s *server) exportOperation() operation {
+	o := described[exportQuery, none, store.SessionExport](http.MethodGet, "/sessions/{id}/export", "export_session",
+		"All that can be checked of a session, or with format=markdown what can be read", http.StatusOK)
+	o.serve = func(w http.ResponseWriter, r *http.Request) {
+		in, err := read[exportQuery, none](w, r, false)
+		var export store.SessionExport
+		if err == nil {
+			export, err = s.Control.Export(r.Context(), in.ID)
+		}
+		if err == nil && in.Query.Format == "markdown" && s.Markdown != nil {
+			w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			_, _ = w.Write(s.Markdown(r.Header.Get("Accept-Language"), &export)) // the client has gone if this fails
+			return
+		}
+		s.answer(w, r, http.StatusOK, export, err)
+	}
+	return o
 }
 
 func (s *server) fork(ctx context.Context, in *request[none, dispatch.ForkRequest]) (store.Forked, error) {

@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 )
 
 const setupPath = "/setup"
@@ -16,7 +19,7 @@ const setupPath = "/setup"
 func (g *Guard) SetupPath() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.code, g.ends = secret(), time.Now().Add(setupTime)
+	g.code, g.ends = access.NewSecret(), time.Now().Add(setupTime)
 	return setupPath + "?code=" + g.code
 }
 
@@ -24,11 +27,34 @@ func (g *Guard) SetupPath() string {
 func (g *Guard) use(code string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if code == "" || g.code == "" || !same(code, g.code) || time.Now().After(g.ends) {
+	if code == "" || g.code == "" || !access.Same(code, g.code) || time.Now().After(g.ends) {
 		return false
 	}
 	g.code = ""
 	return true
+}
+
+// giveBack has a link be good again whose use came to nothing.
+func (g *Guard) giveBack(code string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.code == "" {
+		g.code = code
+	}
+}
+
+// browser is a browser's name in lists: what it says of itself, on one line.
+func browser(agent string) string {
+	name := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(agent, ""))), " ")
+	if runes := []rune(name); len(runes) > 100 {
+		name = string(runes[:99]) + "…"
+	}
+	return cmp.Or(name, "browser")
 }
 
 // setupPage asks before it does anything: what only looks at links, as programs for mail do, uses nothing up.
@@ -61,16 +87,19 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 	case http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 		if err := r.ParseForm(); err != nil || !g.use(r.PostForm.Get("code")) {
-			s.failAs(w, r, http.StatusUnauthorized, regie.Errorf(regie.CodeNoToken, "the setup link was used already, or is too old: restart regie serve for another one"))
+			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken, "the setup link was used already, or is too old: regie token browser makes another one"), true)
 			return
 		}
-		until := time.Now().Add(cookieTime)
-		http.SetCookie(w, &http.Cookie{ //nolint:gosec // it is Secure where there is HTTPS; on this machine alone there need not be
-			Name: cookieName, Value: g.cookie(until), Path: "/", Expires: until, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteStrictMode,
-		})
+		secret, until, err := g.Gate.Login(r.Context(), browser(r.UserAgent()))
+		if err != nil {
+			g.giveBack(r.PostForm.Get("code"))
+			s.fail(w, r, err)
+			return
+		}
+		http.SetCookie(w, cookie(r, secret, until))
 		http.Redirect(w, r, "/docs", http.StatusSeeOther)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		s.failAs(w, r, http.StatusMethodNotAllowed, regie.Errorf(regie.CodeNotFound, "%s is not a method of %s: use %s", r.Method, setupPath, "GET, POST"))
+		s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, setupPath, "GET, POST"))
 	}
 }

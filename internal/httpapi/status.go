@@ -31,6 +31,10 @@ var statuses = map[regie.Code]int{
 	regie.CodeFileTooLarge:    http.StatusRequestEntityTooLarge,
 	regie.CodeContextTooLarge: http.StatusRequestEntityTooLarge,
 
+	regie.CodeTooLarge:       http.StatusRequestEntityTooLarge,
+	regie.CodeRequestTimeout: http.StatusRequestTimeout,
+	regie.CodeNoMethod:       http.StatusMethodNotAllowed,
+
 	// What it names is not here.
 	regie.CodeNotFound:     http.StatusNotFound,
 	regie.CodeFileNotFound: http.StatusNotFound,
@@ -38,10 +42,13 @@ var statuses = map[regie.Code]int{
 	regie.CodeNoProgram:    http.StatusNotFound,
 	regie.CodeExpired:      http.StatusGone,
 
-	regie.CodeNoToken: http.StatusUnauthorized,
+	regie.CodeNoToken:         http.StatusUnauthorized,
+	regie.CodeTokenEnded:      http.StatusUnauthorized,
+	regie.CodeTooManyRequests: http.StatusTooManyRequests,
 
 	// Somebody, or the operating system, has said no.
 	regie.CodeForbidden:     http.StatusForbidden,
+	regie.CodeMissingScope:  http.StatusForbidden,
 	regie.CodeNoSandbox:     http.StatusForbidden,
 	regie.CodeUserRejected:  http.StatusForbidden,
 	regie.CodePathProtected: http.StatusForbidden,
@@ -50,6 +57,8 @@ var statuses = map[regie.Code]int{
 
 	// The world is not as the request takes it to be: look again, then decide.
 	regie.CodeConflict:        http.StatusConflict,
+	regie.CodeKeyReused:       http.StatusConflict,
+	regie.CodeKeyInUse:        http.StatusConflict,
 	regie.CodeRoundInProgress: http.StatusConflict,
 	regie.CodeStale:           http.StatusConflict,
 	regie.CodeStopRequested:   http.StatusConflict,

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 const (
@@ -64,13 +66,37 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newStream(w)
+	out.ends = removes
 	if in.Query.Format != "" {
-		out.plain = &plainStream{tells: func(regie.ID) bool { return true }}
-	}
-	out.ends = func(e *regie.Event) bool {
-		return removes(e) || out.plain != nil && roundOf(e).State == regie.RoundEnded
+		s.followPlain(r, out, in.ID, after)
+		return
 	}
 	s.stream(r, out, in.ID, after)
+}
+
+// followPlain tells what was said in a session behind a place, and what is being said: to the end of the round that is open, or to a wait of it for a
+// person; to the end of the log where none is. What the open round waits for may stand anywhere, so the log is read from its beginning.
+func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, after int64) {
+	ctx := r.Context()
+	head, err := s.head(ctx, session, after)
+	var rounds []store.RoundSummary
+	if err == nil { // behind the head: what is open has its end behind it
+		rounds, err = s.Control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
+	}
+	if err != nil {
+		s.fail(out.w, r, err)
+		return
+	}
+	out.plain = &plainStream{tells: func(regie.ID) bool { return true }, after: after, upTo: head}
+	open := len(rounds) == 1 && rounds[0].Round.State != regie.RoundEnded
+	out.ends = func(e *regie.Event) bool {
+		if !open {
+			return removes(e) || e.Seq >= head
+		}
+		ended := roundOf(e)
+		return removes(e) || ended.State == regie.RoundEnded && ended.RoundID == rounds[0].Round.ID
+	}
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, 0, out.item) })
 }
 
 // lastEvent is where a client that comes back stands: what it heard last goes before what it asks for, since its address stays the same.
@@ -111,7 +137,12 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round
 	}
 	if format != "" {
-		out.plain = &plainStream{tells: func(of regie.ID) bool { return admitted && of == round }}
+		head, err := s.head(r.Context(), sent.SessionID, 0) // of what was said before, some is history
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		out.plain = &plainStream{tells: func(of regie.ID) bool { return admitted && of == round }, upTo: head}
 	}
 	after := max(0, sent.Seq-1)
 	w.Header().Set("X-Regie-Session", sent.SessionID.String())
@@ -178,14 +209,33 @@ func (o *stream) watched(e regie.Event) error {
 // stream leaves net/http, whose goroutine and buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	language := r.Header.Get("Accept-Language")
-	if s.Base == nil || !out.leave() {
-		s.told(r.Context(), language, out, tell)
+	base := s.Base
+	if err := access.Room(r.Context()); err != nil { // while it can be said as any other error
+		s.refuse(out.w, r, "limit", err)
+		return
+	}
+	if base != nil && !out.leave() {
+		base = nil
+	}
+	ctx, done, err := access.Stay(r.Context(), base)
+	if err != nil { // others were faster
+		if out.conn != nil {
+			_ = out.conn.Close()
+		} else {
+			s.refuse(out.w, r, "limit", err)
+		}
+		return
+	}
+	if base == nil {
+		defer done()
+		s.told(ctx, language, out, tell)
 		return
 	}
 	s.Going.Go(func() {
 		defer out.conn.Close()
+		defer done()
 		if !out.cut {
-			s.told(s.Base, language, out, tell)
+			s.told(ctx, language, out, tell)
 		}
 	})
 }

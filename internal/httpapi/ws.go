@@ -1,18 +1,20 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -40,18 +42,21 @@ type news struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// socket is one WebSocket: the goroutine of its request reads words, and each subscription has one that writes what it is told.
+// socket is one WebSocket: one goroutine reads words, each subscription has one that writes what it is told, and a timer shows that it is there.
 type socket struct {
-	server *server
-	conn   *websocket.Conn
-	r      *http.Request
+	server   *server
+	conn     *websocket.Conn
+	language string
 
 	mu      sync.Mutex // of follows
 	follows map[string]*subscription
 	group   sync.WaitGroup
 }
 
-type subscription struct{ cancel context.CancelFunc }
+type subscription struct {
+	cancel context.CancelFunc
+	over   chan struct{} // closed once nothing more of it is told
+}
 
 // ws follows many sessions at once (spec 10.2).
 func (s *server) ws(w http.ResponseWriter, r *http.Request) {
@@ -59,68 +64,134 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if err := access.Room(r.Context()); err != nil {
+		s.refuse(w, r, "limit", err)
+		return
+	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	conn, err := websocket.Accept(slim{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return // the library has answered
 	}
-	s.opened(1)
-	defer s.opened(-1)
+	stays, done, err := access.Stay(r.Context(), s.Base)
+	if err != nil { // others were faster
+		_ = conn.Close(websocket.StatusTryAgainLater, "too many streams are open")
+		return
+	}
 	conn.SetReadLimit(maxWord)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // with its end the library would cut the connection, without a word
-	k := &socket{server: s, conn: conn, r: r, follows: map[string]*subscription{}}
-	err = k.listen(ctx)
+	k := &socket{server: s, conn: conn, language: r.Header.Get("Accept-Language"), follows: map[string]*subscription{}}
+	if s.Base == nil {
+		defer done()
+		k.serve(stays)
+		return
+	}
+	// As a stream it leaves net/http, whose goroutine a quiet one has no use for.
+	s.Going.Go(func() {
+		defer done()
+		k.serve(stays)
+	})
+}
+
+// slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in place of 8 KiB.
+type slim struct{ http.ResponseWriter }
+
+// What is longer than a buffer goes past it.
+const readBuffer, writeBuffer = 512, 1 << 10
+
+// Hijack implements http.Hijacker.
+func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return conn, buffered, err
+	}
+	looked := newFramed(conn)
+	if n := buffered.Reader.Buffered(); n > 0 { // what was read already is not lost
+		early, _ := buffered.Peek(n) // it is there
+		looked.look(early)
+		return looked, buffered, nil
+	}
+	return looked, bufio.NewReadWriter(bufio.NewReaderSize(looked, readBuffer), bufio.NewWriterSize(looked, writeBuffer)), nil
+}
+
+// serve is the whole life of a WebSocket, as long as base.
+func (k *socket) serve(base context.Context) {
+	k.server.opened(1)
+	defer k.server.opened(-1)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(base)) // with the server's end the library would cut the connection, without a word
+	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
+	beats := k.beat(ctx)
+	err := k.listen(ctx)
+	unbound()
+	beats()
 	cancel()
 	k.group.Wait()
+	if errors.Is(err, errLargeFrame) {
+		_ = k.conn.Close(websocket.StatusMessageTooBig, "a word is too large") // the client has gone if this fails
+	}
 	if websocket.CloseStatus(err) == -1 { // it was not the client who closed it
-		_ = conn.CloseNow()
+		_ = k.conn.CloseNow()
+	}
+}
+
+// beat looks now and then whether somebody is there, until the function that it returns is called.
+func (k *socket) beat(ctx context.Context) (end func()) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	ended := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(beat, func() {
+		alive, cancel := context.WithTimeout(ctx, patienceWithReaders)
+		err := k.conn.Ping(alive)
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err != nil:
+			_ = k.conn.CloseNow() // nobody is there
+		case !ended:
+			timer.Reset(beat)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		timer.Stop()
 	}
 }
 
 // listen obeys a client's words until it leaves or says what is none.
 func (k *socket) listen(ctx context.Context) error {
-	beats := time.NewTicker(beat)
-	defer beats.Stop()
-	k.group.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-k.r.Context().Done():
-				k.restart()
-				return
-			case <-beats.C:
-				alive, cancel := context.WithTimeout(ctx, patienceWithReaders)
-				err := k.conn.Ping(alive)
-				cancel()
-				if err != nil {
-					_ = k.conn.CloseNow() // nobody is there
-					return
-				}
-			}
-		}
-	})
 	for {
-		kind, data, err := k.conn.Read(ctx)
-		if err != nil {
+		said, err := k.word(ctx)
+		var bad *regie.Error
+		if err != nil && !errors.As(err, &bad) {
 			return err
-		}
-		var said word
-		if kind != websocket.MessageText {
-			err = regie.Errorf(regie.CodeBadRequest, "words on a WebSocket are text")
-		} else if err = jsonv2.Unmarshal(data, &said, jsonv2.RejectUnknownMembers(true)); err != nil {
-			err = regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err)
 		}
 		if err == nil {
 			err = k.obey(ctx, said)
 		}
 		if err != nil {
-			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)})
+			err = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.language, err)})
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// word reads a client's next word: a coded error where it is none, any other where the client has left.
+func (k *socket) word(ctx context.Context) (said word, err error) {
+	kind, data, err := k.conn.Read(ctx)
+	switch {
+	case err != nil:
+		return said, err
+	case kind != websocket.MessageText:
+		return said, regie.Errorf(regie.CodeBadRequest, "words on a WebSocket are text")
+	}
+	err = strict(data, &said)
+	return said, err
 }
 
 // obey begins or ends a subscription.
@@ -130,11 +201,14 @@ func (k *socket) obey(ctx context.Context, said word) error {
 		return k.subscribe(ctx, said)
 	case "unsubscribe":
 		k.mu.Lock()
-		if follows := k.follows[said.Session]; follows != nil {
-			follows.cancel()
-			delete(k.follows, said.Session)
-		}
+		follows := k.follows[said.Session]
+		delete(k.follows, said.Session)
 		k.mu.Unlock()
+		if follows == nil {
+			return regie.Errorf(regie.CodeNotFound, "this WebSocket does not follow %q", said.Session)
+		}
+		follows.cancel()
+		<-follows.over // behind the answer nothing of it comes
 		return k.tell(ctx, news{Type: "unsubscribed", Session: said.Session})
 	default:
 		return regie.Errorf(regie.CodeBadRequest, "%q is no word here: use subscribe or unsubscribe", said.Type)
@@ -156,7 +230,7 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "after", 0, int64(1)<<53)
 	}
 	following, cancel := context.WithCancel(ctx)
-	mine := &subscription{cancel}
+	mine := &subscription{cancel, make(chan struct{})}
 	k.mu.Lock()
 	_, there := k.follows[said.Session]
 	full := len(k.follows) >= maxSubscriptions
@@ -178,7 +252,8 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 	}
 	k.group.Go(func() {
 		defer cancel()
-		err := k.follow(following, said, session)
+		defer close(mine.over)
+		err := k.follow(following, ctx, said, session)
 		k.mu.Lock()
 		if k.follows[said.Session] == mine {
 			delete(k.follows, said.Session)
@@ -187,32 +262,43 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		switch {
 		case following.Err() != nil:
 		case regie.CodeOf(err) == regie.CodeEngineGone:
-			k.restart()
+			k.restart(err)
 		case err != nil:
-			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.r.Header.Get("Accept-Language"), err)}) // the client has gone if this fails
+			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.language, err)}) // the client has gone if this fails
 		}
 	})
 	return nil
 }
 
-// restart closes the connection because the engine ends; what is read of it ends with that.
-func (k *socket) restart() {
+// restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
+func (k *socket) restart(why error) {
+	if errors.Is(why, access.ErrEnded) {
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "the token was revoked, or has expired") // the client has gone if this fails
+		return
+	}
 	_ = k.conn.Close(websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id") // the client has gone if this fails
 }
 
-// follow tells what is followed, in the frames of a stream.
-func (k *socket) follow(ctx context.Context, said word, session regie.ID) error {
+// follow tells what is followed, in the frames of a stream, until following ends. What is being written then is written to its end: with its context
+// the library would end the connection, which others are told on.
+func (k *socket) follow(following, ctx context.Context, said word, session regie.ID) error {
+	tell := func(n news) error {
+		if following.Err() != nil {
+			return context.Cause(following)
+		}
+		return k.tell(ctx, n)
+	}
 	if said.Session == everySession {
-		return k.server.Control.Watch(ctx, func(e regie.Event) error {
-			return k.tell(ctx, news{Type: string(e.Type), Session: everySession, Data: e})
+		return k.server.Control.Watch(following, func(e regie.Event) error {
+			return tell(news{Type: string(e.Type), Session: everySession, Data: e})
 		})
 	}
 	var reply replies
 	send := func(event, id string, data any) error {
 		seq, _ := strconv.ParseInt(id, 10, 64) // ours, or none
-		return k.tell(ctx, news{Type: event, Session: said.Session, ID: seq, Data: data})
+		return tell(news{Type: event, Session: said.Session, ID: seq, Data: data})
 	}
-	return k.server.Control.Events(ctx, session, said.After, func(item dispatch.Item) error { return reply.tell(item, send) })
+	return k.server.Control.Events(following, session, said.After, func(item dispatch.Item) error { return reply.tell(item, send) })
 }
 
 // tell writes news. The library takes one at a time.

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	"modernc.org/sqlite"
@@ -244,16 +245,16 @@ func (d *database) stands() bool {
 }
 
 // makeFile puts an empty index in the place of whatever is there; keep says that the vectors of that are taken over, if they can be read. It is made under
-// another name, so that at no moment half of one lies there. The caller holds the lock.
+// a name that no other has, so that at no moment half of one lies there, even where two believe to hold the lock: see errOvertaken. The caller holds the lock.
 func makeFile(ctx context.Context, path string, keep bool) (err error) {
-	fresh := path + ".new"
-	if err := removeFile(fresh); err != nil {
+	if err := removeHalf(path); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newSuffix+"*") // 0600
 	if err != nil {
 		return err
 	}
+	fresh := f.Name()
 	if err := f.Close(); err != nil {
 		return err
 	}
@@ -275,6 +276,26 @@ func makeFile(ctx context.Context, path string, keep bool) (err error) {
 		return err
 	}
 	return os.Rename(fresh, path)
+}
+
+// newSuffix stands in the names of what is being made.
+const newSuffix = ".new-"
+
+// removeHalf removes what a kill has left half made. From one that is being made, by somebody who has lost the lock, it takes the name, so that it does not
+// come into the place of another.
+func removeHalf(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), filepath.Base(path)+newSuffix) {
+			if err := remove(filepath.Join(filepath.Dir(path), entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // removeFile removes a database with what SQLite keeps beside it: a log that stayed behind would be taken for the next file's.
@@ -329,6 +350,8 @@ func explain(err error, path string) error {
 	switch {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, errOvertaken):
+		return regie.Errorf(regie.CodeDatabaseLocked, "other programs write the index %s, and somebody takes its lock away all the while: close them and try again", path)
 	case errors.Is(err, fs.ErrPermission), code == lib.SQLITE_PERM, code == lib.SQLITE_AUTH:
 		return regie.Errorf(regie.CodeNoPermission, "no permission for the index %s: it must belong to the user who runs regie (%v)", path, err)
 	case errors.Is(err, errNoSpace), code == lib.SQLITE_FULL:

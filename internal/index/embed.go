@@ -122,6 +122,7 @@ type pending struct {
 
 // round is a stretch of chunks, with those of their texts that have no vector.
 type round struct {
+	db    *database // where they were read
 	space space
 	upto  int64 // the last chunk of it
 	texts []pending
@@ -209,6 +210,7 @@ func (e *embedding) tell() {
 
 // stretch reads which texts are next.
 func (d *database) stretch(ctx context.Context, name string) (r round, err error) {
+	r.db = d
 	if r.space, err = d.space(ctx, name); err != nil {
 		return r, err
 	}
@@ -259,7 +261,7 @@ func (e *embedding) batch(texts []pending) (n int) {
 func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *sent) error {
 	dimensions := int64(made.dimensions())
 	if r.space.dimensions != 0 && dimensions != 0 && dimensions != r.space.dimensions {
-		if err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('outdated', ?)", e.embedder.Space())
 			return err
 		}); err != nil {
@@ -270,7 +272,7 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 			e.embedder.Model(), dimensions, r.space.dimensions)}
 	}
 	cost := e.count(made)
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) (err error) {
 		if r.space, err = inSpace(ctx, tx, e.embedder.Space(), dimensions); err != nil {
 			return err
 		}
@@ -300,9 +302,12 @@ func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []fl
 	return err
 }
 
-// reach notes that a stretch is done.
+// reach notes that a stretch is done. In an index that was made anew meanwhile other chunks have its numbers: there the next stretch begins at the first.
 func (e *embedding) reach(ctx context.Context, r *round) error {
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return e.write(ctx, func(ctx context.Context, db *database, tx *sql.Tx) error {
+		if db != r.db {
+			return nil
+		}
 		space, err := inSpace(ctx, tx, e.embedder.Space(), 0)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE spaces SET upto = max(upto, ?) WHERE id = ?", r.upto, space.id)
@@ -320,7 +325,7 @@ func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s 
 }
 
 // write makes one short transaction under the writers' lock. What it is given has been paid for, so nothing but a failure keeps it from being stored.
-func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
+func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, db *database, tx *sql.Tx) error) error {
 	kept := context.WithoutCancel(ctx)
 	unlock, err := lock(kept, e.index.config.Path, nil)
 	if err != nil {
@@ -332,7 +337,7 @@ func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *
 		if err != nil {
 			return err
 		}
-		if err := fn(kept, tx); err != nil {
+		if err := fn(kept, db, tx); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 		return tx.Commit()
@@ -361,7 +366,7 @@ func (e *embedding) tidy(ctx context.Context, s space) error {
 	}); err != nil || (others == 0 || newest == s.id) && others < maxSpaces && all <= (others+1)*2*used+orphans {
 		return err
 	}
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
 		for _, statement := range []string{
 			`INSERT INTO meta (name, value) SELECT ` + usedName + `, max(unixepoch(), 1 + coalesce((SELECT max(value) FROM meta WHERE name LIKE 'used %'), 0)) FROM spaces s WHERE s.id = ?1
 				ON CONFLICT (name) DO UPDATE SET value = excluded.value`,

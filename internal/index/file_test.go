@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -181,11 +180,11 @@ func TestUnreadable(t *testing.T) {
 	root, _, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
 	x := open(t, root, file)
 	refresh(t, x)
-	had, err := x.db.files(t.Context())
+	had, last, err := x.db.files(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWriter(t.Context(), x.db)
+	w, err := newWriter(t.Context(), x.db, last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,53 +445,5 @@ func TestKeys(t *testing.T) {
 	a, err := x.Search(t.Context(), Query{Text: "turnips", Limit: 1})
 	if err != nil || len(a.Hits) != 1 || a.Hits[0].Start > 70 || a.Hits[0].End != 70 {
 		t.Errorf("%+v, %v: the last line is 70", a.Hits, err)
-	}
-}
-
-// TestDirectoryGone deletes the index's whole directory while it is open and another process makes it anew all the time: no search and no update
-// ever fails for that.
-func TestDirectoryGone(t *testing.T) {
-	root, _, file := place(t, many(20))
-	x := open(t, root, file)
-	refresh(t, x)
-	ctx, stop := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() {
-		for ctx.Err() == nil {
-			other, err := Open(ctx, root, Config{Path: file})
-			if err == nil {
-				_, err = other.Rebuild(ctx, nil)
-				err = errors.Join(err, other.Close())
-			}
-			if err != nil && ctx.Err() == nil {
-				t.Errorf("rebuild: %v", err)
-			}
-		}
-	})
-	for i := range 40 {
-		if i%10 == 9 {
-			if err := os.RemoveAll(filepath.Dir(file)); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
-				t.Fatal(err)
-			}
-		}
-		if _, err := x.Search(ctx, Query{Text: "number7"}); err != nil {
-			t.Errorf("search %d: %v", i, err)
-		}
-		fresh, err := Open(ctx, root, Config{Path: file})
-		if err != nil {
-			t.Errorf("open %d: %v", i, err)
-			continue
-		}
-		if _, err := fresh.Update(ctx, nil); err != nil {
-			t.Errorf("update %d: %v", i, err)
-		}
-		if err := fresh.Close(); err != nil {
-			t.Errorf("close %d: %v", i, err)
-		}
-	}
-	stop()
-	group.Wait()
-	if s := refresh(t, x); s.Files != 20 {
-		t.Errorf("in the end: %+v", s)
 	}
 }

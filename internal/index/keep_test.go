@@ -2,8 +2,8 @@ package index
 
 import (
 	"context"
-	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/regie-run/regie/internal/index/vector"
@@ -71,12 +71,38 @@ func TestKeeps(t *testing.T) {
 				t.Errorf("costs of %d are known: %v", costs, err)
 			}
 			check(t, file)
-			for _, left := range []string{".new", ".new-wal", ".new-shm", ".new-journal"} {
-				if _, err := os.Stat(file + left); err == nil {
-					t.Errorf("%s is left", left)
-				}
+			if left, err := filepath.Glob(file + ".new*"); err != nil || len(left) > 0 {
+				t.Errorf("%v is left, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestRebuiltMeanwhile: in an index that is made anew while texts are embedded other chunks have their numbers, and those are embedded too.
+func TestRebuiltMeanwhile(t *testing.T) {
+	s := providertest.NewEmbedServer(t, format())
+	root, dir, file := place(t, animals)
+	x, other := openWith(t, root, file, s.URL, Money{Known: true}), open(t, root, file)
+	var once sync.Once
+	s.Meaning = func(text string) []float32 {
+		once.Do(func() {
+			for path := range animals {
+				put(t, dir, path, "# Plant\n\nNo animal is in "+path+".\n")
+			}
+			if _, err := other.Rebuild(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+		return providertest.Meaning(text)
+	}
+	if e := embed(t, x); e.Made != 6 || e.Missing != 0 || !e.Reason.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	var without int
+	if err := other.using(t.Context(), false, func(db *database) error {
+		return db.read.QueryRowContext(t.Context(), "SELECT count(*) FROM chunks WHERE hash NOT IN (SELECT hash FROM embeddings)").Scan(&without)
+	}); err != nil || without != 0 {
+		t.Errorf("%d chunks have no vector, %v", without, err)
 	}
 }
 

@@ -218,7 +218,7 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	if more <= 0 {
 		return nil
 	}
-	err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
 		var spent int64
 		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?", today()).Scan(&spent); err != nil {
 			return err
@@ -240,7 +240,7 @@ func (e *embedding) settle(ctx context.Context, out *sent) error {
 	if cost == out.reserved {
 		return nil
 	}
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return spend(ctx, tx, cost-out.reserved) })
+	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error { return spend(ctx, tx, cost-out.reserved) })
 }
 
 // spend adds to what embedding took today, or takes away what was reserved too much.

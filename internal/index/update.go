@@ -116,25 +116,38 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, e
 	}
 	defer func() { <-x.updates }()
 	started := time.Now()
-	unlock, err := lock(ctx, x.config.Path, waiting(progress))
-	if err != nil {
-		return Summary{}, explain(err, x.config.Path)
-	}
-	defer unlock()
-	var out Summary
 	watch := x.watched()
 	changes := watch.seen()
+	out, err := x.locked(ctx, progress, watch)
+	for try := 0; errors.Is(err, errOvertaken) && try < maxTries; try++ { // now for the lock that has its name
+		out, err = x.locked(ctx, progress, watch)
+	}
+	if err == nil {
+		watch.covers(changes)
+	}
+	out.Took = time.Since(started)
+	return out, explain(err, x.config.Path)
+}
+
+// locked makes one update under the writers' lock.
+func (x *Index) locked(ctx context.Context, progress func(Progress), watch *watch) (out Summary, err error) {
+	unlock, err := lock(ctx, x.config.Path, waiting(progress))
+	if err != nil {
+		return out, explain(err, x.config.Path)
+	}
+	defer unlock()
+	var overtaken bool
 	err = x.using(ctx, true, func(db *database) error {
 		u := &update{index: x, progress: progress, watch: watch}
 		var err error
 		out, err = u.run(ctx, db)
 		db.filled.Store(err == nil)
+		overtaken = errors.Is(err, errOvertaken)
 		return err
 	})
-	if err == nil {
-		watch.covers(changes)
+	if overtaken {
+		err = errOvertaken
 	}
-	out.Took = time.Since(started)
 	return out, err
 }
 
@@ -175,14 +188,17 @@ type update struct {
 }
 
 func (u *update) run(ctx context.Context, db *database) (out Summary, err error) {
-	if u.known, err = db.files(ctx); err != nil {
+	var last int64
+	if u.known, last, err = db.files(ctx); err != nil {
 		return out, err
 	}
-	w, err := newWriter(ctx, db)
+	w, err := newWriter(ctx, db, last)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	u.walking.Store(true)
+	u.tell(false)
 	u.watch.add(".git/info") // for git's exclude file
 	inner, cancel := context.WithCancel(ctx)
 	results, wait := u.start(inner)
@@ -223,7 +239,6 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 // start has the workspace walked and its files read. The caller reads the results to their end and then waits.
 func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
 	jobs, results := make(chan job, jobsAhead), make(chan outcome, readAhead)
-	u.walking.Store(true)
 	var walker, workers sync.WaitGroup
 	walker.Go(func() {
 		defer close(jobs)

@@ -9,26 +9,44 @@ import (
 	"github.com/regie-run/regie/internal/index/posting"
 )
 
-// files is what the index has of each file, by its path.
-func (d *database) files(ctx context.Context) (map[string]*known, error) {
-	rows, err := d.read.QueryContext(ctx, "SELECT id, path, sha256, size, mtime, ctime, indexed_at, skipped FROM files")
+// files is what the index has of each file, by its path, and which commit that is.
+func (d *database) files(ctx context.Context) (out map[string]*known, commit int64, err error) {
+	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	defer func() { _ = tx.Rollback() }() // it was only read
+	if err := tx.QueryRowContext(ctx, lastCommit).Scan(&commit); err != nil {
+		return nil, 0, err
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT id, path, sha256, size, mtime, ctime, indexed_at, skipped FROM files")
+	if err != nil {
+		return nil, 0, err
 	}
 	defer rows.Close()
-	out := map[string]*known{}
+	out = map[string]*known{}
 	for rows.Next() {
 		var k known
 		var path string
 		var hash sql.RawBytes
 		if err := rows.Scan(&k.id, &path, &hash, &k.stamp.Size, &k.stamp.Mtime, &k.stamp.Ctime, &k.indexedAt, &k.skipped); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		k.hash = string(hash)
 		out[path] = &k
 	}
-	return out, rows.Err()
+	return out, commit, rows.Err()
 }
+
+// Each commit of an update is counted in the file itself. The lock beside it is lost to its holder when somebody deletes it, with all of its directory
+// perhaps: then the next one makes a lock of that name and holds that, and two write what each believes to be its own. So a writer that finds commits
+// that are not its own writes nothing (errOvertaken): what it knew of the files is no longer so.
+const (
+	lastCommit  = "SELECT coalesce((SELECT value FROM meta WHERE name = 'commits'), 0)"
+	countCommit = "INSERT INTO meta (name, value) VALUES ('commits', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+)
+
+var errOvertaken = errors.New("another writer has changed the index meanwhile")
 
 // writer writes on the one connection for that. Each file goes in whole or not at all; a commit takes some of them. It belongs to one goroutine,
 // whose caller holds the lock.
@@ -38,7 +56,8 @@ type writer struct {
 	since time.Time // of the first file of this commit
 	bytes int64
 	files int
-	moved bool // chunks have come or gone in this commit
+	moved bool  // chunks have come or gone in this commit
+	last  int64 // the commit upon which this one follows
 	terms *posting.Builder
 
 	newFile, putFile, touchFile, dropFile, dropChunks, chunksOf, putGone, putChunk, putSegment, putPage *sql.Stmt
@@ -47,12 +66,13 @@ type writer struct {
 // done is for statements that are not to be cut off in the middle: what a cancelled update has made by then is committed.
 func done() context.Context { return context.Background() }
 
-func newWriter(ctx context.Context, db *database) (*writer, error) {
+// newWriter returns a writer that goes on from a commit.
+func newWriter(ctx context.Context, db *database, last int64) (*writer, error) {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, terms: posting.NewBuilder()}
+	w := &writer{conn: conn, last: last, terms: posting.NewBuilder()}
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
@@ -102,7 +122,17 @@ func (w *writer) begin() error {
 	_, err := w.conn.ExecContext(done(), "BEGIN IMMEDIATE")
 	w.begun = err == nil
 	w.since, w.bytes, w.files, w.moved = time.Now(), 0, 0, false
-	return err
+	if err != nil {
+		return err
+	}
+	var last int64
+	if err := w.conn.QueryRowContext(done(), lastCommit).Scan(&last); err != nil {
+		return err
+	}
+	if last != w.last {
+		return errOvertaken
+	}
+	return nil
 }
 
 // commit commits what there is, if anything.
@@ -118,8 +148,13 @@ func (w *writer) commit() error {
 			return err
 		}
 	}
+	if _, err := w.conn.ExecContext(done(), countCommit); err != nil {
+		return err
+	}
 	_, err := w.conn.ExecContext(done(), "COMMIT")
-	w.begun = err != nil
+	if w.begun = err != nil; !w.begun {
+		w.last++
+	}
 	return err
 }
 

@@ -11,9 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 )
@@ -62,7 +64,50 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return http.NewCrossOriginProtection().Handler(streamable), nil
+	return http.NewCrossOriginProtection().Handler(known(streamable)), nil
+}
+
+// known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it is its own request's, however the session began.
+func known(next http.Handler) http.Handler {
+	verify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		caller := access.From(ctx)
+		if caller == nil { // whoever mounted it lets in everybody, or the Control knows better
+			return &auth.TokenInfo{}, nil
+		}
+		return &auth.TokenInfo{UserID: caller.User.ID.String() + " " + caller.Token.ID.String(), Extra: map[string]any{callerKey: caller}}, nil
+	}
+	verified := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if r.Method == http.MethodGet { // the stream of a session
+			stays, done, err := access.Stay(ctx, nil)
+			if err != nil {
+				w.Header().Set("Retry-After", "5")
+				http.Error(w, err.Error(), http.StatusTooManyRequests)
+				return
+			}
+			defer done()
+			ctx = stays
+		}
+		r = r.Clone(ctx)
+		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
+		verified.ServeHTTP(w, r)
+	})
+}
+
+// callerKey is where the SDK carries the caller.
+const callerKey = "caller"
+
+// asCaller has a method run as who calls it, not as who opened the session.
+func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		if extra := request.GetExtra(); extra != nil && extra.TokenInfo != nil {
+			if caller, ok := extra.TokenInfo.Extra[callerKey].(*access.Caller); ok {
+				ctx = access.With(ctx, caller)
+			}
+		}
+		return next(ctx, method, request)
+	}
 }
 
 // Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is written there. It returns the errors of
@@ -94,6 +139,7 @@ func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
 	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
 	})
+	out.AddReceivingMiddleware(asCaller)
 	if err := s.addQueries(ctx, out); err != nil {
 		return nil, err
 	}

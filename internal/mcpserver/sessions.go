@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
@@ -165,7 +166,9 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 	if err == nil {
 		err = bounded(in.Wait)
 	}
-	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer {
+	caller := access.From(ctx) // a token that may not answer may not withdraw either, and is told so below
+	may := caller == nil || caller.Has(regie.ScopeApprove)
+	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && may && store.WhenBusy(in.WhenBusy) != store.Steer {
 		err = regie.Errorf(regie.CodeConflict, "the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
 	}
 	if err != nil {

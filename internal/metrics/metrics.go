@@ -1,5 +1,6 @@
-// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). What it counts it takes from the events of the log as they are
-// committed: what is counted is what happened, and nothing in the engine knows of it.
+// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). Most of it is taken from the events of the log as they are committed:
+// what is counted is what happened. What no event says, who gave a reply and what it cost, the engine tells. What is, and not what happened, is asked
+// at each scrape, of tables that do not grow with the history. names.go is what of it alerts may name.
 package metrics
 
 import (
@@ -32,6 +33,13 @@ type Metrics struct {
 	fallbacks *prometheus.CounterVec
 	requests  *prometheus.CounterVec
 	answered  prometheus.Histogram
+	refused   *prometheus.CounterVec
+	cost      *prometheus.CounterVec
+	unpriced  *prometheus.CounterVec
+	cache     *prometheus.CounterVec
+	trips     prometheus.Histogram
+
+	names []string
 }
 
 // Source is what is asked at each scrape.
@@ -40,6 +48,12 @@ type Source struct {
 	Inbox func(ctx context.Context) (store.Inbox, error)
 	// Streams is how many are open.
 	Streams func() float64
+	// Deltas is how many were handed to who listens.
+	Deltas func() float64
+	// Users is how many are there.
+	Users func() float64
+	// Slots is who runs and who waits for that.
+	Slots func(ctx context.Context) ([]store.SlotCount, error)
 	// Spent is what was spent today, in millionths of a US dollar.
 	Spent func(ctx context.Context) (int64, error)
 }
@@ -61,18 +75,33 @@ func New(source Source) *Metrics {
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "regie_tool_call_seconds", Help: "How long calls took that ran.", Buckets: []float64{.001, .01, .1, 1, 10, 60, 600},
 		}, []string{"tool"}),
-		caught:    counter("tool_calls_caught_total", "Calls that were not run, by why: duplicates and loops among them.", "code"),
-		tokens:    counter("tokens_total", "Tokens of model calls, by model and kind; what came from a provider's cache is part of the input.", "model", "kind"),
+		caught:   counter("tool_calls_caught_total", "Calls that were not run, by why: duplicates and loops among them.", "code"),
+		tokens:   counter("tokens_total", "Tokens of model calls, by provider, model and kind; what came from a provider's cache is part of the input.", "provider", "model", "kind"),
+		cost:     counter("cost_usd_total", "What replies of models cost, where that is known.", "provider", "model"),
+		unpriced: counter("replies_of_unknown_cost_total", "Replies of models of which nobody knows what they cost.", "provider", "model"),
+		cache:    counter("response_cache_total", "Questions to the response cache, by what came of them.", "result"),
+		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "regie_round_exchanges", Help: "How many replies of models a round took.", Buckets: []float64{1, 2, 3, 5, 8, 13, 20, 50},
+		}),
 		asked:     counter("approvals_total", "Approvals, by what became of them.", "state"),
 		resets:    prometheus.NewCounter(prometheus.CounterOpts{Name: "regie_stream_resets_total", Help: "Replies that were cut and begun anew."}),
 		fallbacks: counter("fallbacks_total", "Model calls that another provider went on with, by who did not answer and why.", "instead_of", "code"),
+		refused:   counter("http_refused_total", "Requests that were not let in, by why: origin, address, token, tries, scope, limit, store.", "reason"),
 		requests:  counter("http_requests_total", "Requests, by method and status.", "method", "status"),
 		answered: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "regie_http_request_seconds", Help: "How long requests took, without streams.", Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 		}),
 	}
-	m.registry.MustRegister(m.rounds, m.started, m.exchanges, m.calls, m.took, m.caught, m.tokens, m.asked, m.resets, m.fallbacks, m.requests, m.answered,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &scrape{source})
+	own := []prometheus.Collector{
+		m.rounds, m.started, m.exchanges, m.calls, m.took, m.caught, m.tokens, m.asked, m.resets, m.fallbacks, m.requests, m.answered,
+		m.cost, m.unpriced, m.cache, m.refused, m.trips, &scrape{source},
+	}
+	m.names = namesOf(own)
+	m.registry.MustRegister(own...)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, end := range []regie.RoundEnd{regie.EndWatchdog, regie.EndProviderError, regie.EndNoProgress} { // an alert sees the first one
+		m.rounds.WithLabelValues(string(end))
+	}
 	return m
 }
 
@@ -94,6 +123,9 @@ func (m *Metrics) Answered(method string, status int, took time.Duration) {
 	}
 }
 
+// Refused counts a request that was not let in.
+func (m *Metrics) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
 // Happened counts what a commit added to a log. Of erased bodies and of copies in a fork nothing is counted.
 func (m *Metrics) Happened(events []regie.Event) {
 	for i := range events {
@@ -108,8 +140,6 @@ func (m *Metrics) Happened(events []regie.Event) {
 			CopyOf   regie.ID        `json:"copy_of"`
 			Copied   *regie.Copied   `json:"copied"`
 			AI       json.RawMessage `json:"ai_message_json"`
-			Author   regie.Author    `json:"author"`
-			Usage    *regie.Usage    `json:"usage"`
 			Instead  string          `json:"instead_of"`
 			Resolved string          `json:"resolved_as"`
 		}
@@ -125,7 +155,9 @@ func (m *Metrics) Happened(events []regie.Event) {
 				m.started.WithLabelValues(body.Reason).Inc()
 			}
 		case regie.EventMessage:
-			m.replied(body.AI, body.Author.Model, body.Usage)
+			if len(body.AI) > 0 {
+				m.exchanges.Inc()
+			}
 		case regie.EventToolResult:
 			m.settled(body.Tool, body.State, body.Code, body.Resolved, body.Micros)
 		case regie.EventApproval:
@@ -138,20 +170,28 @@ func (m *Metrics) Happened(events []regie.Event) {
 	}
 }
 
-func (m *Metrics) replied(reply json.RawMessage, model string, used *regie.Usage) {
-	if len(reply) == 0 {
-		return
+// Replied counts a stored reply of a model. cache says what came of the question to the response cache, "" where there was none.
+func (m *Metrics) Replied(provider, model string, used regie.Usage, money regie.Money, cache string) {
+	if cache != "" {
+		m.cache.WithLabelValues(cache).Inc()
 	}
-	m.exchanges.Inc()
-	if used == nil {
+	if cache == "hit" { // nobody was asked
 		return
 	}
 	for kind, n := range map[string]int64{"input": used.Input, "output": used.Output, "cache_read": used.CacheRead, "cache_creation": used.CacheCreation} {
 		if n > 0 {
-			m.tokens.WithLabelValues(model, kind).Add(float64(n))
+			m.tokens.WithLabelValues(provider, model, kind).Add(float64(n))
 		}
 	}
+	if money.Known {
+		m.cost.WithLabelValues(provider, model).Add(float64(max(0, money.Cost)) / 1e6)
+	} else {
+		m.unpriced.WithLabelValues(provider, model).Inc()
+	}
 }
+
+// Ended counts a round that ended after so many replies.
+func (m *Metrics) Ended(exchanges int) { m.trips.Observe(float64(exchanges)) }
 
 func (m *Metrics) settled(tool, state, code, resolved string, micros int64) {
 	switch {
@@ -165,58 +205,4 @@ func (m *Metrics) settled(tool, state, code, resolved string, micros int64) {
 	if micros > 0 {
 		m.took.WithLabelValues(tool).Observe(float64(micros) / 1e6)
 	}
-}
-
-// scrape asks for what is not counted but is.
-type scrape struct{ Source }
-
-var (
-	waiting = prometheus.NewDesc("regie_waiting", "What waits for people.", []string{"kind"}, nil)
-	oldest  = prometheus.NewDesc("regie_waiting_oldest_seconds", "For how long the oldest of it has waited.", []string{"kind"}, nil)
-	streams = prometheus.NewDesc("regie_streams", "Streams that are open.", nil, nil)
-	spent   = prometheus.NewDesc("regie_spent_today_usd", "What model calls have cost today.", nil, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (*scrape) Describe(to chan<- *prometheus.Desc) {
-	to <- waiting
-	to <- oldest
-	to <- streams
-	to <- spent
-}
-
-// Collect implements prometheus.Collector. What cannot be asked is left out of the scrape, and said there.
-func (s *scrape) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
-	defer cancel()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	gauge(streams, s.Streams())
-	inbox, err := s.Inbox(ctx)
-	if err != nil {
-		to <- prometheus.NewInvalidMetric(waiting, err)
-	} else {
-		var approvals, questions []time.Time
-		for i := range inbox.Approvals {
-			approvals = append(approvals, inbox.Approvals[i].CreatedAt)
-		}
-		for i := range inbox.Questions {
-			questions = append(questions, inbox.Questions[i].CreatedAt)
-		}
-		for kind, since := range map[string][]time.Time{"approval": approvals, "question": questions} {
-			gauge(waiting, float64(len(since)), kind)
-			age := time.Duration(0)
-			for _, t := range since {
-				age = max(age, time.Since(t))
-			}
-			gauge(oldest, age.Seconds(), kind)
-		}
-	}
-	micros, err := s.Spent(ctx)
-	if err != nil {
-		to <- prometheus.NewInvalidMetric(spent, err)
-		return
-	}
-	gauge(spent, float64(micros)/1e6)
 }

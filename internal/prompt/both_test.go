@@ -171,9 +171,14 @@ func legal(seed uint64) *thread {
 	}
 	t.user()
 	for range t.IntN(8) {
-		switch t.IntN(8) {
+		switch t.IntN(9) {
 		case 0:
 			t.user()
+		case 8: // what a person ran themselves
+			messages, calls := own(t.call(0))
+			for i := range messages {
+				t.add(messages[i], calls[i])
+			}
 		case 1:
 			t.notice(regie.SystemUndone)
 		case 2:
@@ -224,7 +229,7 @@ func TestEveryThreadInEveryDialect(t *testing.T) {
 			}
 		}
 		for i := range stored.messages {
-			if m := &stored.messages[i]; m.AI != nil {
+			if m := &stored.messages[i]; m.AI != nil && !m.ExcludeFromPrompt {
 				if err := readsBack(j, m, stored.calls[i]); err != nil {
 					t.Fatalf("seed %d, message %d: %v", seed, i, err)
 				}

@@ -150,7 +150,7 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 	title := "[" + string(content.Type) + "]"
 	switch {
 	case len(content.CallIDs) == 0 || len(calls) == 0:
-	case calls[0].Origin == regie.OriginUser: // what a person attached is never a tool's result (decision 46)
+	case calls[0].Origin == regie.OriginUser || calls[0].Origin == regie.OriginAPI: // what a person attached or ran is never a tool's result (decision 46)
 		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls))}
 	case v.JSON != nil:
 		batch := v.split(calls)

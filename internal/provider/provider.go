@@ -110,7 +110,10 @@ type Turn struct {
 	Results []Result // tool
 }
 
-// Delta is a piece of a reply as it streams in: visible text or thinking.
+// MaxSilence is the longest time for which a codec waits for a server that sends nothing.
+const MaxSilence = 10 * time.Minute
+
+// Delta is a piece of a reply as it streams in: visible text or thinking. One without either says that the model writes a call.
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`

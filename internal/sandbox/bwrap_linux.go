@@ -121,7 +121,7 @@ func guardRepository(git string) (args []string) {
 		return args
 	}
 	args = append(args, "--bind", git, git) // a place of its own, so that it cannot be renamed
-	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees"} {
+	for _, name := range gitRuns {
 		readOnly(filepath.Join(git, name))
 	}
 	return args
@@ -168,9 +168,24 @@ func disarm(root string, absent []string) (out []Moved) {
 			}
 			if os.Rename(from, filepath.Join(root, to)) == nil {
 				out = append(out, Moved{name, to})
+				out = append(out, beheaded(root, name, to)...)
 			}
 			break
 		}
 	}
 	return out
+}
+
+// beheaded keeps a repository that was moved away from being one under its new name.
+func beheaded(root, was, dir string) []Moved {
+	var has parts
+	entries, _ := os.ReadDir(filepath.Join(root, dir)) // none where it is no directory
+	for _, entry := range entries {
+		has.see(entry.Name())
+	}
+	from, to := filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command")
+	if !has.repository() || os.Rename(filepath.Join(root, from), filepath.Join(root, to)) != nil {
+		return nil
+	}
+	return []Moved{{filepath.Join(was, "HEAD"), to}}
 }

@@ -118,6 +118,31 @@ func TestPoliteEnd(t *testing.T) {
 	})
 }
 
+// temp is a directory for temporary ones, in which there is nothing.
+func (b *box) temp() string {
+	b.t.Helper()
+	dir := filepath.Join(filepath.Dir(b.root), "temp-"+string(b.tier))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	return dir
+}
+
+// cleared waits until nothing is left there.
+func (b *box) cleared() {
+	b.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; runtime.Gosched() {
+		left, err := os.ReadDir(b.temp())
+		if err == nil && len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Errorf("left behind: %v, %v", left, err)
+			return
+		}
+	}
+}
+
 // TestKilledStarter kills the program that runs the command, as a crash does: the command dies with it.
 func TestKilledStarter(t *testing.T) {
 	if root := os.Getenv("SANDBOX_TEST_ROOT"); root != "" {
@@ -131,7 +156,7 @@ func TestKilledStarter(t *testing.T) {
 		t.Helper()
 		mark := filepath.Base(b.root) + "-killed-" + string(b.tier)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestKilledStarter")
-		cmd.Env = append(os.Environ(), "SANDBOX_TEST_ROOT="+b.root, "SANDBOX_TEST_TIER="+string(b.tier), "SANDBOX_TEST_MARK="+mark)
+		cmd.Env = append(os.Environ(), "SANDBOX_TEST_ROOT="+b.root, "SANDBOX_TEST_TIER="+string(b.tier), "SANDBOX_TEST_MARK="+mark, "TMPDIR="+b.temp())
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -150,6 +175,7 @@ func TestKilledStarter(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		gone(t, mark)
+		b.cleared()
 	})
 }
 

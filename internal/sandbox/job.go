@@ -14,6 +14,8 @@ type job struct {
 	GID       int    `json:"gid,omitempty"`
 	Namespace bool   `json:"namespace,omitempty"`
 	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
+	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
+	Temp string `json:"temp,omitempty"`
 }
 
 // rule lets a command into a path.

@@ -23,6 +23,7 @@ const (
 type nests struct {
 	marks  []string // what is called .git or .regie
 	aims   []string // directories of the workspace that a .git leads to, under whatever name
+	bare   []string // directories that are a repository by what lies in them; "." is the workspace itself
 	closed []string // what was not looked through to its end: nothing may be written there
 
 	root    string
@@ -48,7 +49,8 @@ func nested(root string) *nests {
 	inClosed := func(name string) bool {
 		return slices.ContainsFunc(n.closed, func(dir string) bool { return dir == "." || within(name, dir) })
 	}
-	n.marks, n.aims = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.aims, inClosed)
+	n.marks, n.aims, n.bare = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.aims, inClosed), slices.DeleteFunc(n.bare, inClosed)
+	n.aims = slices.DeleteFunc(n.aims, func(dir string) bool { return slices.Contains(n.bare, dir) })
 	return n
 }
 
@@ -67,9 +69,11 @@ func (n *nests) look(dir string, depth int) {
 		return
 	}
 	var below []string
+	var has parts
 	for {
 		entries, err := f.ReadDir(1024)
 		for _, entry := range entries {
+			has.see(entry.Name())
 			switch name := entry.Name(); {
 			case name != ".git" && name != ".regie":
 				if entry.IsDir() {
@@ -91,6 +95,9 @@ func (n *nests) look(dir string, depth int) {
 		}
 	}
 	_ = f.Close() // it was only read
+	if has.repository() {
+		below = n.foundBare(dir, below)
+	}
 	slices.Sort(below)
 	for _, name := range below {
 		n.look(filepath.Join(dir, name), depth+1)
@@ -184,31 +191,13 @@ func linked(root string) []string {
 	return dirs
 }
 
-// described are the marks with what the system says of them.
-func (n *nests) described() []fs.FileInfo {
-	var out []fs.FileInfo
-	for _, name := range n.marks {
-		if info, err := os.Lstat(filepath.Join(n.root, name)); err == nil {
-			out = append(out, info)
-		}
-	}
-	return out
-}
-
-// appeared are those marks that were not there before a command. One whose directory was renamed was.
-func (n *nests) appeared(before []fs.FileInfo) (out []string) {
-	for _, name := range n.marks {
-		info, err := os.Lstat(filepath.Join(n.root, name))
-		if err == nil && !slices.ContainsFunc(before, func(old fs.FileInfo) bool { return os.SameFile(old, info) }) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // guarded are all places that may not be written as others may.
 func (n *nests) guarded() (out []string) {
-	for _, name := range slices.Concat(n.marks, n.aims, n.closed) {
+	for _, name := range slices.Concat(n.marks, n.aims, n.closed, n.bare) {
+		if name == "." {
+			out = append(out, n.topParts()...)
+			continue
+		}
 		out = append(out, filepath.Join(n.root, name))
 	}
 	return out
@@ -232,5 +221,5 @@ func (n *nests) guardArgs() (args []string) {
 			args = append(args, guardRepository(path)...)
 		}
 	}
-	return args
+	return append(args, n.guardBare()...)
 }

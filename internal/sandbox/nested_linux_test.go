@@ -70,6 +70,89 @@ func attackNested(t *testing.T, b *box) {
 	}
 }
 
+// TestBare attacks repositories that are not called .git: git takes a directory for one by what lies in it.
+func TestBare(t *testing.T) {
+	for _, tier := range []Tier{Bubblewrap, Landlock} {
+		t.Run(string(tier), func(t *testing.T) { attackBare(t, newBox(t, tier)) })
+	}
+}
+
+func attackBare(t *testing.T, b *box) {
+	t.Helper()
+	for name, text := range map[string]string{
+		"x.git/HEAD": "ref: refs/heads/main\n", "x.git/config": "kept\n", "x.git/hooks/update": "", "x.git/objects/o": "", "x.git/refs/r": "", "x.git/tree/file": "",
+		"plain/HEAD": "ref: refs/heads/main\n", "plain/objects/o": "", "plain/refs/r": "", "link/HEAD": "ref: refs/heads/main\n", "link/commondir": "../plain\n",
+		"half/HEAD": "ref: refs/heads/main\n", "half/objects/o": "", "half/config": "kept\n", "lib/.git/HEAD": "ref: refs/heads/main\n", "lib/.git/config": "kept\n", "lib/.git/hooks/h": "",
+		"lib/.git/objects/o": "", "lib/.git/refs/r": "",
+	} {
+		b.file(name, text)
+	}
+	for _, script := range []string{
+		"echo x > x.git/hooks/post-update", "echo x >> x.git/config", "rm x.git/config", "mv x.git/hooks x.git/h", "mv x.git y.git", "rm -r x.git/hooks", "chmod 777 x.git/hooks && echo x > x.git/hooks/a",
+		"echo x > plain/config", "mkdir plain/hooks", "mv plain p", "echo x > link/config", "echo ../evil > link/commondir", "mv link l",
+	} {
+		if r := b.sh(script); r.Exit == 0 {
+			t.Errorf("%s succeeded", script)
+		}
+	}
+	if r := b.sh("cat x.git/config plain/HEAD && echo x >> half/config && echo y > sub/new"); r.Exit != 0 || len(r.Removed) > 0 {
+		t.Errorf("work beside them failed: %s, %v", r.text(), r.Removed)
+	}
+	if b.tier == Bubblewrap {
+		r := b.sh("echo new > x.git/H && mv x.git/H x.git/HEAD && echo z > x.git/tree/new && echo 1 > x.git/refs/heads && mv lib lib2")
+		if r.Exit != 0 || len(r.Removed) > 0 {
+			t.Errorf("git's own work failed: %s, %v", r.text(), r.Removed)
+		}
+		r = b.sh("echo ../evil > x.git/commondir; echo x > lib2/.git/config.worktree; mv lib2 lib; echo ../evil > lib/.git/commondir")
+		moved(t, r.Removed, "lib/.git/commondir", "lib/.git/config.worktree", "x.git/commondir")
+	}
+	moved(t, b.sh("mkdir half/refs").Removed, "half/HEAD")
+	moved(t, b.sh("mkdir -p sub/fresh/objects sub/fresh/refs; echo 'ref: refs/heads/main' > sub/fresh/HEAD; printf '[core]\\nfsmonitor=id\\n' > sub/fresh/config; mkdir -p sub/a && mv sub/fresh sub/a/moved").Removed, "sub/a/moved/HEAD")
+	r := b.sh("mkdir -p sub/c/.git/objects sub/c/.git/refs; echo 'ref: refs/heads/main' > sub/c/.git/HEAD")
+	moved(t, r.Removed, "sub/c/.git", "sub/c/.git/HEAD")
+	if found := nested(b.root); slices.Contains(found.bare, "half") || slices.Contains(found.bare, "sub/c/git.made-by-command-1") || slices.Contains(found.bare, "sub/a/moved") {
+		t.Errorf("they are repositories still: %q", found.bare)
+	}
+}
+
+// moved checks what was moved away.
+func moved(t *testing.T, got []Moved, want ...string) {
+	t.Helper()
+	var names []string
+	for _, m := range got {
+		names = append(names, m.From)
+	}
+	if slices.Sort(names); !slices.Equal(names, want) {
+		t.Errorf("moved %v, want %v", got, want)
+	}
+}
+
+// TestBareTop works in a repository itself: what makes git run something stays, and the rest can be written.
+func TestBareTop(t *testing.T) {
+	for _, tier := range []Tier{Bubblewrap, Landlock} {
+		t.Run(string(tier), func(t *testing.T) {
+			b := newBox(t, tier)
+			for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "kept\n", "objects/o": "", "refs/r": ""} {
+				b.file(name, text)
+			}
+			for _, script := range []string{"echo x >> config", "rm config", "mv config c"} {
+				if r := b.sh(script); r.Exit == 0 {
+					t.Errorf("%s succeeded", script)
+				}
+			}
+			r := b.sh("mkdir hooks; echo x > hooks/update; echo .. > commondir; echo x > objects/new && echo 1 > refs/s")
+			if r.Exit != 0 {
+				t.Errorf("git's own work failed: %s", r.text())
+			}
+			for _, name := range []string{"hooks", "commondir"} {
+				if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil {
+					t.Errorf("%s is there: %v", name, r.Removed)
+				}
+			}
+		})
+	}
+}
+
 // TestBeyond has a workspace with more than is looked through: nothing is written there, and a command that makes as much is told of.
 func TestBeyond(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {

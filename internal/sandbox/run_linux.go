@@ -40,11 +40,11 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
 	var absent []string
-	var before []fs.FileInfo
+	var before []sign
 	var n *nests
 	if c.Tier != None {
 		n = nested(c.Root)
-		absent, before = untrapped(c.Root), n.described()
+		absent, before = untrapped(c.Root), n.signs()
 	}
 	cmd, clean, err := s.prepare(&c, &j, who, env, n)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nes
 		if err != nil {
 			return nil, nil, regie.Errorf(regie.CodeToolError, "no temporary directory can be made for the command: %v", err)
 		}
-		clean = func() { removeAll(temp) }
+		clean, j.Temp = func() { removeAll(temp) }, temp
 		cmd.Args = []string{watchName}
 		j.Env = slices.Concat(env, []string{"HOME=" + temp, "TMPDIR=" + temp})
 		if j.Rules = s.landlockRules(n, temp, who, env); c.probe != "" {

@@ -88,6 +88,9 @@ func watch() int {
 	say(report{Started: true})
 	end := await(pid)
 	end.Done, end.Left = true, killTree()
+	if j.Temp != "" {
+		removeAll(j.Temp)
+	}
 	if refused := <-begun; refused.Why != "" {
 		end = report{Done: true, Refused: refused.Why, NoEntry: refused.NoEntry}
 	}

@@ -20,6 +20,7 @@ type reply struct {
 	Pause  time.Duration `json:"pause,omitempty"` // before each event
 	Cut    int           `json:"cut,omitempty"`   // ends the connection in place of the n-th event, from 1
 	Silent int           `json:"silent,omitempty"`
+	Drip   int           `json:"drip,omitempty"`  // in place of the n-th event, and of all behind it, a comment now and then, without an end
 	Usage  string        `json:"usage,omitempty"` // in place of an honest one
 	Finish string        `json:"finish,omitempty"`
 }

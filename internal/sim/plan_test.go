@@ -109,6 +109,7 @@ func planOf(seed uint64, long bool) plan {
 	m.settings()
 	m.money()
 	m.replies(long)
+	m.drip()
 	m.steps()
 	m.deaths()
 	return m.plan
@@ -128,6 +129,14 @@ func (m *maker) money() {
 	dice := rand.New(rand.NewPCG(m.plan.Seed, 0x3057))
 	if dice.IntN(3) == 0 {
 		m.plan.Cap = 12_000 + dice.Int64N(110_000)
+	}
+}
+
+// drip has a reply of some sessions never end, on a connection that stays open. Its dice are others, as those of money are.
+func (m *maker) drip() {
+	dice := rand.New(rand.NewPCG(m.plan.Seed, 0xd419))
+	if r := &m.plan.Replies[dice.IntN(len(m.plan.Replies))]; dice.IntN(8) == 0 && r.Do == "" {
+		r.Drip = 1 + dice.IntN(4)
 	}
 }
 

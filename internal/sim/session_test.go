@@ -27,6 +27,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/store/storetest"
@@ -51,6 +52,8 @@ type session struct {
 	log      *alarm
 	person
 
+	slots     *slot.Capacity // nil: as many as are usual
+	committed func()         // called after each commit; may be nil
 	following sync.WaitGroup
 	backoffs  int
 	cap       atomic.Int64 // on what the session may cost, in millionths of a dollar; 0: none
@@ -95,11 +98,10 @@ func workshop() string {
 	return dir
 }
 
-// simulate runs a plan in a bubble of its own and returns what it found.
-func simulate(t *testing.T, p plan) (out finding) {
+// furnished is a workshop with a store that nothing is in, and a workspace.
+func furnished(t *testing.T) string {
 	t.Helper()
 	dir := workshop()
-	defer os.RemoveAll(dir)
 	files, err := empty()
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +116,14 @@ func simulate(t *testing.T, p plan) (out finding) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// simulate runs a plan in a bubble of its own and returns what it found.
+func simulate(t *testing.T, p plan) (out finding) {
+	t.Helper()
+	dir := furnished(t)
+	defer os.RemoveAll(dir)
 	if err := os.WriteFile(filepath.Join(dir, "work", ".env"), []byte("SECRET="+canary+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +228,16 @@ func (s *session) start(l *life) (*app.Engine, error) {
 	watched := providertest.Watch(model, func(err error) { s.violate("a thread that not every vendor takes (invariant 18): %v", err) })
 	return app.OpenEngine(context.Background(), app.Options{
 		Config: s.config(), Tools: tools, Alone: true, Log: slog.New(s.log), ApprovalTTL: s.plan.ApprovalTTL, QuestionTTL: s.plan.QuestionTTL,
-		Models:    func(string) (provider.Provider, error) { return watched, nil },
-		TuneStore: func(c *sqlite.Config) { c.Gate = l.gate },
+		Models: func(string) (provider.Provider, error) { return watched, nil },
+		Slots:  s.slots,
+		TuneStore: func(c *sqlite.Config) {
+			c.Gate = func(committed, wrote bool) error {
+				if committed && wrote && s.committed != nil {
+					s.committed()
+				}
+				return l.gate(committed, wrote)
+			}
+		},
 		TuneEngine: func(c *engine.Config) {
 			c.Backoff = s.backoff
 			c.Price = func(string, string) (price.Price, bool, bool) { return modelPrice, true, true }

@@ -101,12 +101,30 @@ var outcomes = []string{
 	"call SUCCEEDED", "call FAILED", "call UNKNOWN", "call NOT_RUN DENIED", "call NOT_RUN EXPIRED", "call NOT_RUN SUPERSEDED", "call NOT_RUN INTERRUPTED",
 	"call NOT_RUN ANTI_LOOP", "call NOT_RUN DUPLICATE_IN_BATCH", "call NOT_RUN INVALID", "call NOT_RUN OVER_LIMIT", "call NOT_RUN OUT_OF_SCOPE",
 	"call NOT_RUN REPEATED_FAILURE", "call resolved",
-	"round ANSWERED", "round COMPLETED", "round DENIED", "round EARLY_STOP", "round INTERRUPTED", "round LIMIT", "round PROVIDER_ERROR", "round STOPPED", "round waits",
+	"round ANSWERED", "round COMPLETED", "round DENIED", "round EARLY_STOP", "round INTERRUPTED", "round LIMIT", "round PROVIDER_ERROR", "round STOPPED", "round WATCHDOG", "round waits",
 	"decision acked", "decision refused", "decision edited", "decision allow_session", "decision allow_always", "answer acked", "effect under a rule",
 	"note admitted", "note withdrawn", "note repeated", "word PAUSE", "word RESUME", "word INTERRUPT", "word STOP", "death", "waiting looked at",
 	"reply obey", "reply offline", "reply raw", "reply reset", "reply status", "summary ", "summary next", "summary none", "summary long", "summary calls",
 	"summary obey", "summary break", "exchange NUDGE", "exchange ANSWER", "exchange FORMAT_ERROR_CORRECTION",
 	"session COMPLETED", "session TIMEOUT", "session ERROR", "session CANCELLED", "money",
+}
+
+// TestWatchdog simulates sessions whose model keeps its first reply open for ever: the watchdog ends their rounds, whatever else happens in them.
+func TestWatchdog(t *testing.T) {
+	ended := 0
+	for seed := *first; seed < *first+uint64(quick/4); seed++ {
+		p := planOf(seed, false)
+		p.Replies[0] = reply{Parts: []part{{Text: "I look into it."}, {Text: "And on."}}, Drip: 1 + int(seed%2)}
+		f := guarded(t, p)
+		for _, v := range f.violations {
+			t.Error(f.plan.Seed, v)
+		}
+		ended += f.seen["round WATCHDOG"]
+	}
+	if ended == 0 {
+		t.Error("the watchdog never ended a round")
+	}
+	t.Logf("the watchdog ended %d rounds of %d sessions", ended, quick/4)
 }
 
 // report makes a failing plan as small as it can and says how to see it again.

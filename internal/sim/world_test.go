@@ -231,6 +231,10 @@ func (l *life) stream(conn net.Conn, r reply, n int) {
 			_, _ = io.Copy(io.Discard, conn) // until the client has had enough
 			return
 		}
+		if i == r.Drip {
+			l.drip(conn)
+			return
+		}
 		if i == r.Cut {
 			return
 		}
@@ -244,6 +248,16 @@ func (l *life) stream(conn net.Conn, r reply, n int) {
 		}
 	}
 	_, _ = io.WriteString(conn, "0\r\n\r\n")
+}
+
+// drip keeps a connection open and says nothing on it, until the client has had enough.
+func (l *life) drip(conn net.Conn) {
+	const comment = ": alive\n\n"
+	for n := time.Duration(1); l.wait(context.Background(), 50*time.Second+n*104_729); n++ {
+		if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n", len(comment), comment); err != nil {
+			return
+		}
+	}
 }
 
 var notesOf = regexp.MustCompile(`note n\d+:`)

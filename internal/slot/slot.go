@@ -142,11 +142,12 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	if own >= 0 && group[own].State == Held {
 		return Decision{Outcome: Already}
 	}
-	if own >= 0 && group[own].State == Reserved {
-		return Decision{Outcome: Activate}
-	}
-	if own >= 0 { // it is queued already: it is as if it asked anew, from no worse a place
+	if own >= 0 { // where it is queued already it is as if it asked anew, from no worse a place
+		reserved := group[own].State == Reserved
 		group = slices.Delete(slices.Clone(group), own, own+1)
+		if reserved && (size == 0 || taken(group) < size) { // else whoever lets go for it has not done so yet
+			return Decision{Outcome: Activate}
+		}
 	}
 	d := Decision{Rank: rankOf(kind, ask)}
 	free := size - taken(group)
@@ -228,7 +229,9 @@ func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 		for _, e := range waits[:free] {
 			out.Start = append(out.Start, e.Session)
 		}
-		if rest := waits[free:]; len(rest) > 0 && placed(rest[0]) {
+		// One that asked for control by a switch has its place reserved over the others': somebody lets go for it.
+		over := c.Of(kind) > 0 && taken(group) > c.Of(kind) && slices.ContainsFunc(group, func(e Entry) bool { return e.State == Reserved })
+		if rest := waits[free:]; over || len(rest) > 0 && placed(rest[0]) {
 			if v := victim(group); v != 0 {
 				out.Yield = append(out.Yield, v)
 			}
@@ -240,6 +243,26 @@ func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 // MayStart reports whether a queued session can start now.
 func MayStart(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return slices.Contains(Look(c, all, now).Start, session)
+}
+
+// Lost is the reservation that another switch takes over, where one is under way already: the latest of those for which nobody has let go yet; 0 for none.
+func Lost(c Capacity, all []Entry, session int64, kind Kind, now time.Time) int64 {
+	var last *Entry
+	group, others := c.group(all, kind, now), 0
+	for i := range group {
+		switch e := &group[i]; {
+		case e.State == Queued || e.Session == session:
+		case e.State == Reserved && (last == nil || e.Place > last.Place):
+			last = e
+			fallthrough
+		default:
+			others++
+		}
+	}
+	if last == nil || others <= c.Of(kind) {
+		return 0
+	}
+	return last.Session
 }
 
 // Position is the place of a queued session in its queue, from 1; 0 where it is not queued.

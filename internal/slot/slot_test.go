@@ -47,6 +47,9 @@ func TestTable(t *testing.T) {
 		"chat, the one in the queue replaced": {exclusive, place(held(1, slot.Automation), queued(2, slot.Chat, slot.RankPlaced)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1, Replaced: 2}},
 		"chat, its own runs":                  {exclusive, place(held(100, slot.Chat)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Already}},
 		"chat, its own reservation":           {exclusive, place(reserved(100, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
+		"chat, switched and not let go":       {exclusive, place(reserved(100, now.Add(1)), held(1, slot.Chat)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Switch, Position: 1, Yields: 1}},
+		"chat, switched and let go":           {exclusive, place(reserved(100, now.Add(1)), queued(1, slot.Chat, slot.RankGoesOn)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
+		"chat, between a switch's halves":     {exclusive, place(reserved(2, now.Add(1)), queued(1, slot.Chat, slot.RankGoesOn)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1}},
 		"chat, another's reservation":         {exclusive, place(reserved(1, now.Add(1))), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Queue, Position: 1}},
 		"chat, a reservation that is over":    {exclusive, place(reserved(1, now)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Activate}},
 		"chat, asks again in the queue":       {exclusive, place(held(1, slot.Chat), queued(100, slot.Chat, slot.RankGoesOn)), slot.Chat, slot.AskChat, slot.Decision{Outcome: slot.Switch, Position: 1, Yields: 1}},
@@ -105,6 +108,9 @@ func TestLook(t *testing.T) {
 		"what goes on preempts nobody":   {exclusive, []slot.Entry{held(1, slot.Chat), queued(2, slot.Chat, slot.RankGoesOn)}, slot.Next{}},
 		"one lets go for one":            {two, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Chat, slot.RankPlaced), queued(4, slot.Chat, slot.RankGoesOn)}, slot.Next{Yield: []int64{1}}},
 		"kinds are apart":                {two, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Automation, slot.RankNew), queued(4, slot.API, slot.RankGoesOn)}, slot.Next{Start: []int64{3, 4}}},
+		"a switch has a chat let go":     {exclusive, []slot.Entry{held(1, slot.Chat), reserved(2, now.Add(1))}, slot.Next{Yield: []int64{1}}},
+		"a switch that is over does not": {exclusive, []slot.Entry{held(1, slot.Chat), reserved(2, now)}, slot.Next{}},
+		"a switch, and one let go":       {exclusive, []slot.Entry{reserved(2, now.Add(1)), queued(1, slot.Chat, slot.RankGoesOn)}, slot.Next{}},
 		"a reservation holds a slot":     {exclusive, []slot.Entry{reserved(1, now.Add(1)), queued(2, slot.Automation, slot.RankNew)}, slot.Next{}},
 		"one that is over does not":      {exclusive, []slot.Entry{reserved(1, now), queued(2, slot.Automation, slot.RankNew)}, slot.Next{Start: []int64{2}}},
 		"more hold slots than there are": {exclusive, []slot.Entry{held(1, slot.Chat), held(2, slot.Chat), queued(3, slot.Chat, slot.RankGoesOn)}, slot.Next{}},
@@ -229,6 +235,29 @@ func check(t *testing.T, seed uint64, c slot.Capacity, all []slot.Entry) {
 	for kind, n := range held {
 		if n > c.Of(kind) || placed[kind] > 1 {
 			t.Fatalf("seed %d: %d rounds run in %d slots of kind %s, %d have a place: %v", seed, n, c.Of(kind), kind, placed[kind], all)
+		}
+	}
+}
+
+// TestLost holds which reservation another switch takes over: the latest that nobody has let go for.
+func TestLost(t *testing.T) {
+	exclusive, two := slot.Capacity{Exclusive: true}, slot.Capacity{Chat: 2, Automation: 1, API: 1}
+	for name, c := range map[string]struct {
+		slots slot.Capacity
+		all   []slot.Entry
+		want  int64
+	}{
+		"nobody":                       {exclusive, nil, 0},
+		"the first switch":             {exclusive, []slot.Entry{held(1, slot.Chat)}, 0},
+		"the second one":               {exclusive, []slot.Entry{held(1, slot.Chat), reserved(2, now.Add(1))}, 2},
+		"the same one again":           {exclusive, []slot.Entry{held(1, slot.Chat), reserved(100, now.Add(1))}, 0},
+		"one that is over":             {exclusive, []slot.Entry{held(1, slot.Chat), reserved(2, now)}, 0},
+		"of a free slot":               {two, []slot.Entry{held(1, slot.Chat), reserved(2, now.Add(1))}, 0},
+		"the latest":                   {two, []slot.Entry{held(1, slot.Chat), reserved(2, now.Add(1)), reserved(3, now.Add(1))}, 3},
+		"those who queue do not count": {exclusive, []slot.Entry{reserved(2, now.Add(1)), queued(1, slot.Chat, slot.RankGoesOn)}, 0},
+	} {
+		if got := slot.Lost(c.slots, c.all, 100, slot.Chat, now); got != c.want {
+			t.Errorf("%s: %d, not %d", name, got, c.want)
 		}
 	}
 }

@@ -29,16 +29,19 @@ func TestGit(t *testing.T) {
 		do   func(*desk)
 		want bool
 	}{
-		"nothing":           {func(*desk) {}, false},
-		"the index":         {func(d *desk) { d.put(".git/index", "new") }, false},
-		"a commit":          {func(d *desk) { d.put(".git/refs/heads/main", "1111"); d.put(".git/logs/HEAD", "one\ntwo\n") }, true},
-		"a checkout":        {func(d *desk) { d.put(".git/HEAD", "ref: refs/heads/other") }, true},
-		"a deleted branch":  {func(d *desk) { d.do(os.Remove(d.path(".git/refs/heads/side"))) }, true},
-		"a deleted tag":     {func(d *desk) { d.do(os.Remove(d.path(".git/refs/tags/v1"))) }, true},
-		"a renamed branch":  {func(d *desk) { d.do(os.Rename(d.path(".git/refs/heads/side"), d.path(".git/refs/heads/edge"))) }, true},
-		"a packed branch":   {func(d *desk) { d.put(".git/packed-refs", "0000 refs/heads/side\n1") }, true},
-		"a dropped stash":   {func(d *desk) { d.do(os.Remove(d.path(".git/logs/refs/stash"))) }, true},
-		"a branch that was": {func(d *desk) { d.put(".git/refs/heads/new/one", "0000") }, true},
+		"nothing":               {func(*desk) {}, false},
+		"the index":             {func(d *desk) { d.put(".git/index", "new") }, false},
+		"a commit":              {func(d *desk) { d.put(".git/refs/heads/main", "1111"); d.put(".git/logs/HEAD", "one\ntwo\n") }, true},
+		"a checkout":            {func(d *desk) { d.put(".git/HEAD", "ref: refs/heads/other") }, true},
+		"a deleted branch":      {func(d *desk) { d.do(os.Remove(d.path(".git/refs/heads/side"))) }, true},
+		"a deleted tag":         {func(d *desk) { d.do(os.Remove(d.path(".git/refs/tags/v1"))) }, true},
+		"a renamed branch":      {func(d *desk) { d.do(os.Rename(d.path(".git/refs/heads/side"), d.path(".git/refs/heads/edge"))) }, true},
+		"a packed branch":       {func(d *desk) { d.put(".git/packed-refs", "0000 refs/heads/side\n1") }, true},
+		"a dropped stash":       {func(d *desk) { d.do(os.Remove(d.path(".git/logs/refs/stash"))) }, true},
+		"a commit in one below": {func(d *desk) { d.put("lib/.git/refs/heads/main", "1111") }, true},
+		"a push to a bare one":  {func(d *desk) { d.put("x.git/refs/heads/main", "1111") }, true},
+		"a new one":             {func(d *desk) { d.put("new/.git/HEAD", "ref: refs/heads/main") }, true},
+		"a branch that was":     {func(d *desk) { d.put(".git/refs/heads/new/one", "0000") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, DefaultBounds())
@@ -47,11 +50,31 @@ func TestGit(t *testing.T) {
 				"packed-refs": "0000 refs/heads/side\n", "index": "old",
 			} {
 				d.put(".git/"+file, text)
+				d.put("lib/.git/"+file, text)
+				d.put("x.git/"+file, text)
 			}
+			d.put("x.git/objects/o", "")
 			if c := d.during(func() { row.do(d) }); c.Git != row.want || len(c.Files) > 0 {
 				t.Errorf("noted: %v, %+v", c.Git, c.Files)
 			}
 		})
+	}
+}
+
+// TestRepositoryMade: what lies in a directory that becomes a repository, or is none any more, has neither gone nor come, and no undo touches it.
+func TestRepositoryMade(t *testing.T) {
+	d := newDesk(t, DefaultBounds())
+	for _, name := range []string{"x/config", "x/objects/o", "x/refs/r", "x/file", "y"} {
+		d.put(name, name)
+	}
+	if c := d.during(func() { d.put("x/HEAD", "ref: refs/heads/main"); d.put("x/file", "new") }); marks(c) != "M x/file" || !c.Git || c.Uncovered != 3 {
+		t.Errorf("made: %q, %+v", marks(c), c)
+	}
+	if c := d.during(func() { d.do(os.Remove(d.path("x/file"))) }); marks(c) != "D x/file" || c.Uncovered != 0 {
+		t.Errorf("beside its parts: %q, %+v", marks(c), c)
+	}
+	if c := d.during(func() { d.do(os.Remove(d.path("x/HEAD"))); d.put("y", "new") }); marks(c) != "M y" || !c.Git || c.Uncovered != 3 {
+		t.Errorf("unmade: %q, %+v", marks(c), c)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // Changes are what a command made of its workspace.
@@ -129,6 +130,11 @@ func (t *tree) hidden(name string) bool {
 	return slices.ContainsFunc(t.blind, func(dir string) bool { return name == dir || dir == "." || strings.HasPrefix(name, dir+"/") })
 }
 
+// inRepository reports whether a place lies in what is git's by now: it is not looked at any more, and has not gone.
+func (t *tree) inRepository(name string) bool {
+	return slices.ContainsFunc(t.repositories, func(dir string) bool { return workspace.PartOf(dir, name) })
+}
+
 // brought reports whether a file that appeared was there before the call, in a place that is not covered: moved out of an ignored directory, out of one
 // that could not be read, or from beyond the bounds. It may be the only copy, so no undo removes it.
 func (t *tree) brought(now *tree, n *node, began int64) bool {
@@ -191,7 +197,7 @@ func compare(before, now *tree, began int64) compared {
 		b := &before.nodes[i]
 		switch {
 		case was[b.Path] != b || b.Mode.IsDir():
-		case now.hidden(b.Path):
+		case now.hidden(b.Path) || now.inRepository(b.Path):
 			c.uncovered(b.Path)
 		default:
 			c.went(b)
@@ -260,6 +266,15 @@ func (n *node) state() regie.FileState {
 	}
 }
 
+// change is what became of a node that was there before.
+func (n *node) change(after regie.FileState) regie.FileChange {
+	out := regie.FileChange{Path: n.Path, Before: n.state(), After: after}
+	if n.Mode.IsRegular() {
+		out.Special, out.Owner = regie.SpecialOf(n.Mode), workspace.Stranger(n.Owner)
+	}
+	return out
+}
+
 func (c *compared) appeared(n *node) {
 	if !n.held() {
 		c.uncovered(n.Path)
@@ -273,7 +288,7 @@ func (c *compared) went(b *node) {
 		c.uncovered(b.Path)
 		return
 	}
-	c.all = append(c.all, change{FileChange: regie.FileChange{Path: b.Path, Before: b.state()}, target: b.Target})
+	c.all = append(c.all, change{FileChange: b.change(regie.FileState{}), target: b.Target})
 }
 
 // inDirectory notes the permissions of the directory in which what went lay, where that went too.
@@ -285,7 +300,7 @@ func (c *compared) inDirectory(before, now *tree, b *node) {
 }
 
 func (c *compared) differ(b, n *node) {
-	f := change{FileChange: regie.FileChange{Path: b.Path, Before: b.state(), After: n.state()}, target: b.Target}
+	f := change{FileChange: b.change(n.state()), target: b.Target}
 	switch file := b.Mode.IsRegular() && n.Mode.IsRegular(); {
 	case file && !b.held() && b.Mode == n.Mode && b.Stamp == n.Stamp:
 		return
@@ -297,6 +312,8 @@ func (c *compared) differ(b, n *node) {
 	}
 	if !f.Before.Same(f.After) || f.Before.Perm != f.After.Perm {
 		c.all = append(c.all, f)
+	} else if regie.SpecialOf(b.Mode) != regie.SpecialOf(n.Mode) || b.Owner != n.Owner {
+		c.uncovered(n.Path)
 	}
 }
 

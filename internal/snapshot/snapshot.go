@@ -225,8 +225,8 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	}
 	said.Left.Left, said.Blind = found.Left, found.Blind
 	now := &tree{
-		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
-		born: map[string]int64{},
+		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
+		born: map[string]int64{}, repositories: found.Repositories,
 	}
 	for i := range found.Entries {
 		e := &found.Entries[i]
@@ -264,22 +264,29 @@ func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 // maxRefs bounds how many references of a repository are looked at.
 const maxRefs = 20_000
 
-// gitStamp changes with each commit, checkout and reset, and with what becomes of branches, tags and stashes. Where .git is a file the repository lies
-// elsewhere, where a confined command cannot write.
-func gitStamp(dir string) (out workspace.Stamp) {
-	git, seen := filepath.Join(dir, ".git"), 0
-	look := func(name string, info fs.FileInfo) {
-		out.Size += info.Size()
-		out.Mtime = max(out.Mtime, info.ModTime().UnixNano())
-		out.Ino += uint64(crc32.ChecksumIEEE([]byte(name))) // which there are
+// gitStamp changes with each commit, checkout and reset in one of the repositories of a directory, and with what becomes of branches, tags and stashes.
+// Where .git is a file the repository lies elsewhere, where a confined command cannot write.
+func gitStamp(dir string, repositories []string) (out workspace.Stamp) {
+	seen := 0
+	for _, name := range repositories {
+		stampRepository(filepath.Join(dir, filepath.FromSlash(name)), &seen, func(name string, info fs.FileInfo) {
+			out.Size += info.Size()
+			out.Mtime += info.ModTime().UnixNano()              // of whichever: the newest would hide what happens in the others
+			out.Ino += uint64(crc32.ChecksumIEEE([]byte(name))) // which there are
+		})
 	}
+	return out
+}
+
+// stampRepository shows what changes in one repository. seen counts references of all of them.
+func stampRepository(git string, seen *int, look func(name string, info fs.FileInfo)) {
 	for _, name := range []string{"HEAD", "logs/HEAD", "logs/refs/stash", "packed-refs"} {
 		if info, err := os.Lstat(filepath.Join(git, filepath.FromSlash(name))); err == nil {
 			look(name, info)
 		}
 	}
 	_ = filepath.WalkDir(filepath.Join(git, "refs"), func(name string, entry fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > maxRefs {
+		if *seen++; err != nil || *seen > maxRefs {
 			return filepath.SkipAll
 		}
 		if info, err := entry.Info(); err == nil {
@@ -287,7 +294,6 @@ func gitStamp(dir string) (out workspace.Stamp) {
 		}
 		return nil
 	})
-	return out
 }
 
 // taking is one snapshot on its way.

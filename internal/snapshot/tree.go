@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -35,8 +36,10 @@ type tree struct {
 	special, odd int
 	paths        map[string]*node
 	// born are when entries were made that the tree before did not have. They are not kept: they matter in the comparison that is made right away.
-	born   map[string]int64
-	inodes map[[2]uint64]*node // what is no directory, by device and number
+	born map[string]int64
+	// repositories are those of the workspace. They are not kept, for the same reason.
+	repositories []string
+	inodes       map[[2]uint64]*node // what is no directory, by device and number
 }
 
 // byPath finds the nodes by their paths.
@@ -60,8 +63,11 @@ func (t *tree) equal(other *tree) bool {
 	})
 }
 
-// magic begins each tree's file, and names its form.
-const magic = "regie tree 2\n"
+// magic begins each tree's file, and names its form. The form before had no owners: what a version of then secured is still undone.
+const (
+	magic       = "regie tree 3\n"
+	magicBefore = "regie tree 2\n"
+)
 
 // encode writes a tree; the same tree always gives the same bytes.
 func (t *tree) encode() []byte {
@@ -73,7 +79,7 @@ func (t *tree) encode() []byte {
 		out = text(out, n.Path)
 		out = binary.AppendUvarint(out, uint64(n.Mode))
 		out = stamp(out, &n.Stamp)
-		out = binary.AppendUvarint(out, n.Links)
+		out = binary.AppendUvarint(binary.AppendUvarint(out, n.Links), uint64(n.Owner))
 		switch n.Mode.Type() {
 		case fs.ModeSymlink:
 			out = text(out, n.Target)
@@ -120,7 +126,8 @@ func stamp(out []byte, s *workspace.Stamp) []byte {
 // decode reads a tree. It returns CodeCorrupt for what encode has not written.
 func decode(data []byte) (*tree, error) {
 	r := &reader{data: data}
-	if string(r.take(len(magic))) != magic {
+	form := string(r.take(len(magic)))
+	if form != magic && form != magicBefore {
 		return nil, errTree
 	}
 	t := &tree{rules: map[string]workspace.Rules{}}
@@ -130,6 +137,11 @@ func decode(data []byte) (*tree, error) {
 		var n node
 		n.Path, n.Mode = r.text(), fs.FileMode(r.number())
 		n.Stamp, n.Links = r.stamp(), r.number()
+		if form == magic {
+			n.Owner = uint32(min(r.number(), math.MaxUint32))
+		} else {
+			n.Owner = uint32(os.Geteuid())
+		}
 		switch n.Mode.Type() {
 		case fs.ModeSymlink:
 			n.Target = r.text()

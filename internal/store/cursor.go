@@ -9,7 +9,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Mark is a place in a list that has the newest first: that of the thing with this time and id. The zero Mark is before the first.
+// Mark is a place in a list that is ordered by time: that of the thing with this time and id. The zero Mark is before the first.
 type Mark struct {
 	At time.Time
 	ID regie.ID
@@ -23,26 +23,29 @@ func (m Mark) Micros() int64 {
 	return m.At.UnixMicro()
 }
 
-// Cursor writes a mark as one word, which clients need not understand; the zero Mark is the empty word.
-func Cursor(m Mark) string {
+// Cursor writes a mark of a list as one word, which clients need not understand; the zero Mark is the empty word. A list has the name that its address
+// ends in, such as "sessions": the same mark is another word in each.
+func Cursor(list string, m Mark) string {
 	if m.Micros() == 0 {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
+	return base64.RawURLEncoding.EncodeToString([]byte(list + " " + strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
 }
 
-// ParseCursor reads what Cursor wrote. It returns CodeBadRequest for anything else.
-func ParseCursor(text string) (Mark, error) {
+// ParseCursor reads what Cursor wrote for this list. It returns CodeBadRequest for anything else: a place in another list would be none in this one, and
+// look like its end.
+func ParseCursor(list, text string) (Mark, error) {
 	if text == "" {
 		return Mark{}, nil
 	}
 	data, err := base64.RawURLEncoding.DecodeString(text)
-	at, id, ok := strings.Cut(string(data), " ")
+	of, mark, _ := strings.Cut(string(data), " ")
+	at, id, ok := strings.Cut(mark, " ")
 	micros, bad := strconv.ParseInt(at, 10, 64)
-	if err == nil && ok && bad == nil && micros > 0 {
+	if err == nil && ok && of == list && bad == nil && micros > 0 {
 		if id, err := regie.ParseID(id); err == nil {
 			return Mark{At: time.UnixMicro(micros).UTC(), ID: id}, nil
 		}
 	}
-	return Mark{}, regie.Errorf(regie.CodeBadRequest, "the cursor is none of ours: begin the list anew")
+	return Mark{}, regie.Errorf(regie.CodeBadRequest, "the cursor is none of this list: begin the list anew")
 }

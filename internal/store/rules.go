@@ -10,6 +10,9 @@ type RuleFilter struct {
 	ID    regie.ID // of one rule, in whatever state; zero for all that are selected
 	// Short is the end of an id, or its beginning from eight digits on, as InboxFilter.Short.
 	Short string
+	// After selects what comes behind this place of the list, which has the oldest first; Limit is how many at most, 0 for all.
+	After Mark
+	Limit int
 }
 
 // StandingRule is a rule with what a person wants to know of it (spec 4.4).

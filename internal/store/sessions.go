@@ -42,6 +42,8 @@ type SessionSummary struct {
 // SessionView is a session with its thread (spec 10.1 sessions show).
 type SessionView struct {
 	SessionSummary
+	// Mode says whether the session's owner is there (spec 5.4).
+	Mode   Mode          `json:"mode,omitempty"`
 	Thread []MessageView `json:"thread"`
 	// History are its rounds, oldest first.
 	History []regie.Round `json:"history"`
@@ -154,10 +156,10 @@ type Removed struct {
 	Forks []regie.ID `json:"forks,omitempty"`
 }
 
-// LogOwner is whose log it is: a session's or a workspace's.
+// LogOwner is whose log it is: a session's, a workspace's or a user's.
 type LogOwner struct {
 	ID        regie.ID `json:"id"`
-	Kind      string   `json:"kind"` // session or workspace
+	Kind      string   `json:"kind"` // session, workspace or user
 	Name      string   `json:"name,omitempty"`
 	Workspace string   `json:"workspace"` // its name
 	Removed   bool     `json:"removed,omitempty"`

@@ -18,8 +18,18 @@ type QueueView struct {
 	Yield []Resolved
 	// Queued are all that wait.
 	Queued []Resolved
+	// Moved are sessions whose log says another place in the queue than they have.
+	Moved []regie.ID
 	// Until is when the next reservation is over, zero where there is none: then somebody may start.
 	Until time.Time
+}
+
+// SlotCount is how many sessions have one state of one kind of slot.
+type SlotCount struct {
+	Kind     slot.Kind
+	State    slot.State
+	Sessions int
+	Since    time.Time // of the one that has had it for the longest time
 }
 
 // Controlled is the answer to a request for control of a session (spec 5.1, decision 43): what a round that it started now would get.
@@ -27,7 +37,8 @@ type Controlled struct {
 	State ControlState `json:"state"`
 	// Position is the place in the queue, from 1, where State is ControlQueued.
 	Position int `json:"position,omitempty"`
-	// Until is when a reserved slot is given to others, where no message has come by then.
+	// Until is when a reserved slot is given to others, where no message has come by then. Where State is ControlQueued it is the slot of a chat that
+	// lets go for this one at the end of its step.
 	Until time.Time `json:"reserved_until,omitzero"`
 }
 

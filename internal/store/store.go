@@ -38,6 +38,8 @@ type End struct {
 	// Close also closes the session, with this reason, and gives back what waited for the end of the round (decision 44); empty leaves it
 	// open. EndStopped closes it as cancelled by itself.
 	Close regie.SessionEnd
+	// Notice is what somebody who is not watching should hear of the end; nil for nothing.
+	Notice *regie.Notice
 }
 
 // Advance is where a transition leaves the round: its phase, its counters, and either the next model call or the end.
@@ -60,11 +62,23 @@ type Submission struct {
 	Reserved  int64       // for the first model call
 	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
 	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
+	// LeavesWaits has a message that steers past what a person was asked refused with ErrLeavesWaits.
+	LeavesWaits bool
+	// Command says that the message is a person's own command (spec 10.1): the round asks no model, and cannot wait for another one's end.
+	Command bool
 	// History is what stands in the thread before Message, where that makes the session: what an OpenAI-compatible client brings (decision 35).
 	History []Imported
 	// Results are the client's results of all the calls of its tools that the session waits for. Without a text beside them Message is their
 	// message, a DATA_ADDED, which the transition fills; else they come before it. Where there are such calls and no results, the calls are NOT_RUN.
 	Results []regie.ClientResult
+}
+
+// Opens is why the first exchange of the round is there.
+func (s *Submission) Opens() regie.ExchangeReason {
+	if s.Command {
+		return regie.ExchangeCommand
+	}
+	return regie.ExchangeStart
 }
 
 // Imported is a message of a client's history with the calls that it owns, which are settled (decision 35). Their round is the one that starts.
@@ -141,7 +155,8 @@ type Settle struct {
 	Park     bool // the round waits, if anything is open
 	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
 	Message *regie.Message
-	// Post is what the model had to say once all of its actions succeeded: a message behind Message, which no model reads (spec 2.2).
+	// Post is a message behind Message, which no model reads: what the model had to say once all of its actions succeeded (spec 2.2), or
+	// SESSION_TIMEOUT.
 	Post    *regie.Message
 	Advance *Advance // nil while the batch goes on
 }

@@ -53,6 +53,9 @@ type Resolved struct {
 	RoundID   regie.ID `json:"round_id"`
 	// Ready says that the round waits for nothing any more: it can be claimed, unless its session is paused.
 	Ready bool `json:"ready"`
+	// MessageID and Seq are the answer's message and its place in the log; zero where the answer had been given before, and of a decision.
+	MessageID regie.ID `json:"-"`
+	Seq       int64    `json:"-"`
 }
 
 // WhenBusy says what becomes of a message that comes during a round (spec 3).
@@ -65,6 +68,10 @@ const (
 	Reject WhenBusy = "reject" // refused with CodeRoundInProgress, nothing stored
 )
 
+// ErrLeavesWaits is why a message is refused that would answer or withdraw what a person was asked, of somebody who may not.
+var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
+	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s", string(regie.ScopeApprove))
+
 // InboxFilter selects what waits for people.
 type InboxFilter struct {
 	Root      string   // of the workspace; empty for all
@@ -75,6 +82,12 @@ type InboxFilter struct {
 	Short string
 	// Closed has what is not open any more too.
 	Closed bool
+	// Answered selects questions, in whatever state with Closed, by the id of the answer that they got; empty for all.
+	Answered string
+	// After selects what comes behind this place of each list, which has the oldest first; Limit is how many of each at most, 0 for all. Lists with
+	// pages have them.
+	After Mark
+	Limit int
 	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A list of a thousand has room then.
 	Brief bool
 }

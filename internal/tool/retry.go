@@ -58,6 +58,17 @@ func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Out
 	}
 }
 
+// Bound is the most that Attempt may take of a tool by its own timeouts: the attempts, the waiting between them, and what is asked behind each of what
+// it has done.
+func Bound(t Tool, retry Retry) time.Duration {
+	retry = retry.withDefaults()
+	tries := retry.Max
+	if class := t.Definition().Class; class != regie.ClassRead && class != regie.ClassKeyed {
+		tries = 1
+	}
+	return time.Duration(tries)*3*(timeoutOf(t)+grace) + retry.Total
+}
+
 func (r Retry) withDefaults() Retry {
 	if r.Max <= 0 {
 		r.Max = defaultTries

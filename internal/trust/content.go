@@ -17,6 +17,8 @@ const (
 	Dir = ".regie"
 	// ConfigFile is the project's layer of the settings (spec 13).
 	ConfigFile = Dir + "/regie.yaml"
+	// ServersFile names MCP servers, as several programs read it.
+	ServersFile = ".mcp.json"
 	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs read.
 	SkillsDir       = Dir + "/skills"
 	SharedSkillsDir = ".agents/skills"
@@ -28,6 +30,7 @@ const (
 	maxDepth   = 12
 	maxBytes   = 16 << 20
 	maxOne     = 4 << 20
+	maxServers = 256 << 10 // of ServersFile
 )
 
 // File is a file of the content.
@@ -74,6 +77,15 @@ func Look(root *workspace.Root) Content {
 			left -= e.Size
 			c.Files = append(c.Files, File{Path: e.Path, Size: e.Size, SHA256: regie.HashOf(e.Data), data: e.Data})
 		}
+	}
+	switch data, err := root.ReadPlain(ServersFile, maxServers); regie.CodeOf(err) {
+	case "":
+		if err == nil {
+			c.Files = append(c.Files, File{Path: ServersFile, Size: int64(len(data)), SHA256: regie.HashOf(data), data: data})
+		}
+	case regie.CodeFileNotFound:
+	default:
+		c.Odd[ServersFile] = regie.CodeOf(err)
 	}
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	c.Number, c.Made, c.Err = root.Identity()

@@ -251,6 +251,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 		return nil
 	}
 	preview := preview(&s, m, content.Data, then)
+	preview.Warnings = append(preview.Warnings, bequest(root, &s, m, content)...)
 	if b.shown += len(preview.Diff); b.shown > maxShown {
 		preview.Diff = ""
 		preview.Warnings = append(preview.Warnings, regie.Say("too much to be shown here"))

@@ -16,6 +16,8 @@ type merged struct {
 	before, after regie.FileState
 	kept          bool
 	trash         string // where the content before lies, if it is no blob
+	special       fs.FileMode
+	owner         *int // as regie.FileChange has them
 	// between says that somebody else changed the file between two of them; that change goes too, and is kept.
 	between bool
 }
@@ -30,7 +32,10 @@ func merge(changes []regie.FileChange) (files []merged, made []string) {
 		n, again := at[c.Path]
 		if !again {
 			at[c.Path] = len(files)
-			files = append(files, merged{path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() || c.Trash != "", trash: c.Trash})
+			files = append(files, merged{
+				path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() || c.Trash != "", trash: c.Trash,
+				special: c.Special, owner: c.Owner,
+			})
 			continue
 		}
 		m := &files[n]

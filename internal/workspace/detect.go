@@ -24,8 +24,8 @@ const (
 // Detect finds the workspace that a directory belongs to (spec 8.1): upward to a .regie directory, else the git root, else the
 // directory itself; foundBy says which. Marks in the home directory or above it do not count for the directories below, because many
 // people keep their settings in git there, and neither do those of strangers: what somebody else has put into /tmp makes no workspace of it. A
-// workspace at the home directory, above it, or at / is refused with CodePathProtected unless here says that it is meant (decision 32). Else
-// Detect returns the codes of Open.
+// workspace at the home directory, above it, at / or at a directory of the system's is refused with CodePathProtected unless here says that it is meant
+// (decision 32). Else Detect returns the codes of Open.
 func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
@@ -49,10 +49,27 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	} else if at, ok := upward(dir, homes, ours(dir, isGit)); ok {
 		root, foundBy = at, FoundByGit
 	}
-	if homes.tooWide(root) && !here {
+	if !here && (homes.tooWide(root) || isSystem(root)) {
 		return "", "", regie.Errorf(regie.CodePathProtected, "the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 	}
 	return root, foundBy, nil
+}
+
+// Settled checks that a directory which somebody names as a workspace is one that Detect could have found: by its resolved name, and not too wide unless
+// here says that it is meant. It returns CodePathInvalid, CodePathProtected and the codes of Open.
+func Settled(root, home string, here bool) error {
+	confined, err := Open(root)
+	if err != nil {
+		return err
+	}
+	_ = confined.Close() // it was only to see that it is a directory
+	if resolved, err := filepath.EvalSymlinks(root); err != nil || resolved != root {
+		return regie.Errorf(regie.CodePathInvalid, "%s is another name of a directory: name the workspace as it is called itself", root)
+	}
+	if !here && (homesOf(home).tooWide(root) || isSystem(root)) {
+		return regie.Errorf(regie.CodePathProtected, "the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+	}
+	return nil
 }
 
 // isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is read either.

@@ -14,7 +14,7 @@
 //     is refused although replacing it would work. The permission bits stay, the owner too where the system allows it; extended
 //     attributes do not.
 //   - Names are protected in every directory, in letters of either case, and also as a file system might read them that drops what
-//     is invisible.
+//     is invisible. What is Regie's own (Keep) is so by its place: the one list that is the process's, because every Root has to know of it.
 //   - Ignore files are git's in form and meaning. They hide names from walks; whether what they name may be changed is the tools' business.
 //
 // Search, Walk, Survey and Tree go through directories by one walk (walker), and differ in what they leave out.

@@ -80,6 +80,7 @@ func (h handle) look(name string) (SurveyEntry, error) {
 	mode := fs.FileMode(seen.mode & 0o777)
 	switch seen.mode & unix.S_IFMT {
 	case unix.S_IFREG:
+		mode |= special(seen.mode)
 	case unix.S_IFDIR:
 		mode |= fs.ModeDir
 	case unix.S_IFLNK:
@@ -87,13 +88,24 @@ func (h handle) look(name string) (SurveyEntry, error) {
 	default:
 		mode |= fs.ModeIrregular
 	}
-	return SurveyEntry{Mode: mode, Links: seen.links, Stamp: seen.stamp, Born: seen.born}, nil
+	return SurveyEntry{Mode: mode, Links: seen.links, Owner: seen.owner, Stamp: seen.stamp, Born: seen.born}, nil
+}
+
+// special are the system's set-user-ID, set-group-ID and sticky bits.
+func special(mode uint32) (out fs.FileMode) {
+	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+		if mode&bit != 0 {
+			out |= is
+		}
+	}
+	return out
 }
 
 // found is what the system says of an entry.
 type found struct {
 	mode  uint32
 	links uint64
+	owner uint32
 	stamp Stamp
 	born  int64
 }
@@ -102,7 +114,7 @@ type found struct {
 func statAt(dir int, name string) (found, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-	return found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), stamp: stampOf(&stat)}, err //nolint:unconvert // they differ by system
+	return found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), owner: stat.Uid, stamp: stampOf(&stat)}, err //nolint:unconvert // they differ by system
 }
 
 // readlink returns what a link of this directory says.

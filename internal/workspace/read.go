@@ -180,7 +180,7 @@ func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entr
 // of secrets is CodePathProtected.
 func (d *Dir) Enter(entry string) (*Dir, error) {
 	below := path.Join(d.Path, entry)
-	if err := mayList(protectedName(entry, true), below); err != nil {
+	if err := mayList(d.root.protection(below, entry), below); err != nil {
 		return nil, err
 	}
 	at, err := step(d.at, entry)

@@ -33,6 +33,13 @@ func (t *target) note(name string, last bool) {
 	t.found, t.internal = max(t.found, found), t.internal || found == Internal
 }
 
+// keep takes in that a place on the way is Regie's own: neither read without a person's word, nor ever written.
+func (t *target) keep(r *Root, at string) {
+	if r.isOwn(at) {
+		t.found, t.internal = Secret, true
+	}
+}
+
 // retry does try until it meets no exchange. name is for the sentence.
 func retry(name string, try func() error) error {
 	for range maxTries {
@@ -59,8 +66,11 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 			done = done[:len(done)-1]
 			continue
 		}
-		t.note(part, len(todo) == 0)
+		if t.note(part, len(todo) == 0); r.inRepository(done, part) {
+			t.internal, t.found = true, max(t.found, Internal)
+		}
 		at := path.Join(append(done, part)...)
+		t.keep(r, at)
 		info, err := r.root.Lstat(at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return r.missing(t, clean, append(done, part), todo)
@@ -125,6 +135,7 @@ func (r *Root) missing(t target, clean string, done, todo []string) (target, err
 		t.note(part, i == len(todo)-1)
 	}
 	t.path = path.Join(append(done, todo...)...)
+	t.keep(r, t.path)
 	return t, nil
 }
 

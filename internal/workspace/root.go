@@ -18,6 +18,7 @@ type Root struct {
 	root *os.Root
 	// escapes is what os.Root says of a path that leaves it; package os does not export it.
 	escapes error
+	own     []string // paths below it that are Regie's own
 }
 
 // Open confines a directory, given by its absolute path. It returns CodePathInvalid, CodeFileNotFound, CodeNotADirectory or
@@ -27,6 +28,7 @@ func Open(dir string) (*Root, error) {
 		return nil, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir)
 	}
 	r := &Root{dir: path.Clean(filepath.ToSlash(dir))}
+	r.own = ownBelow(r.dir)
 	var err error
 	// The dot makes the system insist on a directory: a FIFO would be waited on.
 	if r.root, err = os.OpenRoot(strings.TrimSuffix(r.dir, "/") + "/."); err != nil {

@@ -164,7 +164,7 @@ func (s *search) begin(r *Root) (walk func(), err error) {
 	if err != nil {
 		return nil, r.explain(err, dir.Path)
 	}
-	return func() { s.walk(level{in: newOpened(h, dir.Path), ignores: ignores}) }, nil
+	return func() { s.walk(level{root: r, in: newOpened(h, dir.Path), ignores: ignores}) }, nil
 }
 
 // beginFile is a search in one file, which is told from its name and its content as in any other.
@@ -218,7 +218,7 @@ func (s *search) walk(top level) {
 func (s *search) wants(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
 	below := path.Join(l.relative, name)
-	switch found := protectedName(name, true); {
+	switch found := l.protection(name); {
 	case !isDir && !entry.Type().IsRegular(), isDir && !s.query.Holds(below), !isDir && !s.query.Wanted(below), found == Internal:
 	case found == Secret:
 		s.seen.secret.Add(1)

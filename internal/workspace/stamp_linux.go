@@ -17,7 +17,7 @@ func lookAt(dir int, name string) (found, error) {
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a filter of system calls
 		return statAt(dir, name)
 	}
-	out := found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), stamp: Stamp{
+	out := found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), owner: stat.Uid, stamp: Stamp{
 		Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino, Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
 	}}
 	if stat.Mask&unix.STATX_BTIME != 0 {

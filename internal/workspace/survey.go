@@ -16,6 +16,8 @@ import (
 const (
 	maxLinkText = 4096 // bytes of what a link says
 	maxNamed    = 5    // names that stand for what was left out
+
+	maxRepositories = 1000
 )
 
 // Stamp is what the file system says of a file without opening it. Two equal stamps mean the same content, but for a file that was written
@@ -36,9 +38,10 @@ func (s Stamp) Settled(began int64) bool {
 // SurveyEntry is a directory, a regular file or a symbolic link, as a survey finds it.
 type SurveyEntry struct {
 	Path string      // without links
-	Mode fs.FileMode // its type and its permission bits
+	Mode fs.FileMode // its type, its permission bits, and of a file those of regie.SpecialOf
 	Stamp
 	Links  uint64 // names that a file has
+	Owner  uint32 // the number of its owner; 0 where the system has none
 	Target string // what a link says
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
@@ -73,6 +76,9 @@ type Surveyed struct {
 	Entries []SurveyEntry
 	// Rules are the ignore files that counted, by directory, "." for the root. Directories without any are not in it.
 	Rules map[string]Rules
+	// Repositories are places that are git's and not looked into: what is called .git, and directories that are a repository under another name. Of very
+	// many they are the first ones.
+	Repositories []string
 	// Blind are the places of which not all was looked at, because that was not possible or too much.
 	Blind []string
 	// Left is what is there and was left out.
@@ -97,8 +103,8 @@ func (l *Left) note(count *int, names *[]string, name string) {
 	}
 }
 
-// Survey looks at all that the workspace holds, follows no link, and leaves out .git and .regie of every directory and what ignore files name
-// (spec 8.2). Secrets are part of it: who surveys shows nothing of them. It starts no goroutine.
+// Survey looks at all that the workspace holds, follows no link, and leaves out .git and .regie of every directory, repositories that have another
+// name, what is Regie's own (Keep), and what ignore files name (spec 8.2). Secrets are part of it: who surveys shows nothing of them. It starts no goroutine.
 //
 // It returns the context's cause where that ends, and the first error of File.
 func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
@@ -113,7 +119,7 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 	}
 	s := &survey{how: how, at: at, out: Surveyed{Rules: map[string]Rules{}}}
 	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
-	err = w.walk(level{in: newOpened(h, ".")})
+	err = w.walk(level{root: r, in: newOpened(h, ".")})
 	return s.out, r.explain(err, ".")
 }
 
@@ -145,10 +151,20 @@ func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 		ignores.exclude = parseIgnore(rules.Exclude)
 		ignores.names, ignores.quiet = nil, ignores.quiet && len(ignores.exclude) == 0
 	}
+	if l.repository {
+		s.repository(l.in.path)
+	}
 	if !rules.none() {
 		s.out.Rules[l.in.path] = rules
 	}
 	return ignores
+}
+
+// repository notes one.
+func (s *survey) repository(name string) {
+	if len(s.out.Repositories) < maxRepositories {
+		s.out.Repositories = append(s.out.Repositories, name)
+	}
 }
 
 // wants reports whether an entry is surveyed, and counts it where it is there and is not.
@@ -156,7 +172,10 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 	name, left := entry.Name(), &s.out.Left
 	full := l.below(name)
 	switch {
-	case protectedName(name, true) == Internal, isTemp(name), full == s.how.Skip:
+	case name == ".git":
+		s.repository(full)
+		return false
+	case l.protection(name) == Internal, isTemp(name), full == s.how.Skip, l.root.isOwn(full):
 		return false
 	case l.ignores.Ignored(name, entry.IsDir()) && (s.how.Known == nil || !s.how.Known(full)):
 		if entry.IsDir() {

@@ -53,7 +53,7 @@ func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 	}
 	t := treeWalk{root: r, bounds: bounds}
 	w := walker{ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth, wants: t.wants, take: t.take, omit: t.omit}
-	if err := w.walk(level{in: newOpened(h, d.Path)}); err != nil {
+	if err := w.walk(level{root: r, in: newOpened(h, d.Path)}); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(t.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
@@ -102,7 +102,7 @@ type treeWalk struct {
 
 // wants has all looked at, but for directories of secrets, which are told of.
 func (t *treeWalk) wants(l *level, entry fs.DirEntry) bool {
-	secret := entry.IsDir() && protectedName(entry.Name(), true) == Secret
+	secret := entry.IsDir() && t.root.protection(l.below(entry.Name()), entry.Name()) == Secret
 	if secret {
 		t.found = append(t.found, TreeEntry{Path: l.below(entry.Name()), Why: regie.CodePathProtected})
 	}
@@ -153,7 +153,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 		e.Why = regie.CodePathOutside
 	case !seen.Mode.IsRegular():
 		e.Why = regie.CodeSpecialFile
-	case protectedName(name, true) == Secret:
+	case t.root.protection(e.Path, name) == Secret:
 		e.Why = regie.CodePathProtected
 	case t.bounds.File == 0:
 		e.Size = seen.Size
@@ -224,7 +224,7 @@ func (r *Root) readPlain(clean string, most int64) ([]byte, error) {
 	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, regie.Errorf(regie.CodePathOutside, "%s is a link, and is not followed here", clean)
 	}
-	if err := errors.Join(regular(seen, clean), mayRead(protectedName(base, true), clean)); err != nil {
+	if err := errors.Join(regular(seen, clean), mayRead(r.protection(clean, base), clean)); err != nil {
 		return nil, err
 	}
 	return readSeen(d.at, base, seen, most, clean)

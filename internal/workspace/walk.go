@@ -54,7 +54,7 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	}
 	v := &visits{visit: visit}
 	w := walker{ctx: ctx, begin: v.begin, prepare: (*level).prepared, wants: v.wants, take: v.take, omit: v.omit}
-	err = w.walk(level{in: newOpened(h, dir.Path), ignores: ignores})
+	err = w.walk(level{root: r, in: newOpened(h, dir.Path), ignores: ignores})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -78,7 +78,7 @@ func (v *visits) begin(l *level) error {
 // wants reports whether an entry is visited, and counts it where a rule of the workspace is why not.
 func (v *visits) wants(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
-	switch found := protectedName(name, true); {
+	switch found := l.protection(name); {
 	case !isDir && !entry.Type().IsRegular(), found == Internal:
 	case found == Secret:
 		v.seen.Secret++

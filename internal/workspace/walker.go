@@ -38,10 +38,13 @@ func (o *opened) release() {
 
 // level is a directory that is walked.
 type level struct {
+	root     *Root
 	in       *opened
 	ignores  *Ignores // of the directory above until prepare was called, then of this one; at the top its own from the beginning
 	relative string   // its path below the top
 	depth    int      // 1 at the top
+
+	repository bool // it is one, by what lies in it
 }
 
 // below is the path of an entry.
@@ -119,6 +122,7 @@ func (w *walker) directory(l *level) error {
 			return err
 		}
 	}
+	l.repository = repository(entries)
 	if w.prepare != nil {
 		l.ignores = w.prepare(l, entries)
 	}
@@ -179,7 +183,7 @@ func (w *walker) into(l *level, name string) error {
 		h.close()
 		return w.omit(full, omitSystem, nil)
 	}
-	return w.directory(&level{in: newOpened(h, full), ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
+	return w.directory(&level{root: l.root, in: newOpened(h, full), ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
 }
 
 // ignoreFile reads an ignore file where the directory has one.

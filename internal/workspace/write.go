@@ -29,8 +29,10 @@ type Content struct {
 	// Large says that the file has more bytes than were to be loaded: there is no Data, and Identity stands for it.
 	Large bool
 	Size  int64
-	info  fs.FileInfo
-	entry bool // LoadEntry gave it
+	// Special are the set-user-ID, set-group-ID and sticky bits of a file that exists. No change keeps them.
+	Special fs.FileMode
+	info    fs.FileInfo
+	entry   bool // LoadEntry gave it
 }
 
 // Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what the file system says of it, which is the
@@ -118,6 +120,7 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	}
 	defer f.Close()
 	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), links(info), info.Size(), info
+	c.Special = regie.SpecialOf(info.Mode())
 	switch {
 	case c.Perm&0o222 == 0 && !how.entry:
 		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
@@ -175,6 +178,47 @@ func (r *Root) throughLink(resolved, name string) error {
 func isLink(at *os.Root, name string) bool {
 	info, err := at.Lstat(name)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// Stranger is the number of a file's owner, where that is another user than the one who runs this program; nil else, and where nobody knows.
+func (c *Content) Stranger() *int {
+	if !c.Exists || c.info == nil {
+		return nil
+	}
+	if _, owner, known := inode(c.info); known {
+		return Stranger(owner)
+	}
+	return nil
+}
+
+// Stranger is the number of a user who is another one than the one who runs this program; nil else.
+func Stranger(user uint32) *int {
+	if number := int(user); number != os.Geteuid() {
+		return &number
+	}
+	return nil
+}
+
+// Heir is the number of the user to whom a file will belong when Replace has put it there; false where nobody knows.
+func (r *Root) Heir(c Content) (user int, known bool) {
+	us := os.Geteuid()
+	if us != 0 {
+		return us, us > 0
+	}
+	if c.Exists && !c.Link && c.info != nil {
+		_, owner, known := inode(c.info)
+		return int(owner), known
+	}
+	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) { // directories that have to be made belong to whom the one above them does
+		info, err := r.root.Lstat(dir)
+		if err == nil {
+			_, owner, known := inode(info)
+			return int(owner), known
+		}
+		if dir == "." {
+			return 0, false
+		}
+	}
 }
 
 // Change is a new content for a file.

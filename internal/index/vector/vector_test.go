@@ -95,7 +95,7 @@ func TestRecall(t *testing.T) {
 		dimensions int
 		topics     int
 		least      float64
-	}{{"topics, 384", 384, 400, 0.97}, {"topics, 768", 768, 400, 0.97}, {"topics, 100", 100, 400, 0.90}, {"no order, 384", 384, 0, 0.45}} {
+	}{{"topics, 384", 384, 400, 0.97}, {"topics, 768", 768, 400, 0.97}, {"topics, 100", 100, 400, 0.90}, {"crowds, 384", 384, 9, 0.90}, {"no order, 384", 384, 0, 0.75}} {
 		t.Run(c.name, func(t *testing.T) {
 			source := newTopics(1, max(c.topics, 1), c.dimensions)
 			next := source.next
@@ -160,7 +160,7 @@ func TestSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, _, _ := fresh.set.Search(query, 20, nil, fresh.fetch)
-		for i, want := range k.nearest(query, 20) { // there are fewer than Candidates, so all are compared
+		for i, want := range k.nearest(query, 20) { // there are fewer than are compared
 			if found[i].ID != want.ID || again[i] != found[i] || math.Abs(found[i].Score-want.Score) > 1e-6 {
 				t.Fatalf("seed %d: hit %d is %v and %v, want %v", seed, i, found[i], again[i], want)
 			}
@@ -173,6 +173,33 @@ func TestSet(t *testing.T) {
 			if !odd(near) || !k.set.Has(near) {
 				t.Fatalf("seed %d: %d is kept", seed, near)
 			}
+		}
+	}
+}
+
+// TestGuess holds what the second step orders by against the plain sum, where the last eight signs are not all there too: the order of candidates is its.
+func TestGuess(t *testing.T) {
+	for _, dimensions := range []int{1, 7, 8, 9, 63, 64, 65, 384, 1000} {
+		source := newTopics(uint64(dimensions), 3, dimensions)
+		k := &kept{vector.New(dimensions), map[int64][]float32{}}
+		for id := range int64(40) {
+			k.put(id, source.next())
+		}
+		query := source.next()
+		guess := func(id int64) (sum float64) {
+			for i, x := range k.rows[id] {
+				sum += math.Copysign(1, float64(x)) * float64(query[i])
+			}
+			return sum
+		}
+		got := k.set.Candidates(query, 40, nil)
+		for i := 1; i < len(got); i++ {
+			if before, now := guess(got[i-1]), guess(got[i]); before < now-1e-4 {
+				t.Fatalf("%d dimensions: %d with %f comes before %d with %f", dimensions, got[i-1], before, got[i], now)
+			}
+		}
+		if len(got) != 40 {
+			t.Errorf("%d dimensions: %d candidates", dimensions, len(got))
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 // DefaultAddress is the vendor's own server.
 const DefaultAddress = "https://api.anthropic.com"
 
-// version is the version of the API that this codec speaks.
-const version = "2023-06-01"
+// Version is the version of the API that this codec speaks.
+const Version = "2023-06-01"
 
 // Config is a configured server.
 type Config struct {
@@ -43,7 +43,7 @@ func New(cfg Config) (*Provider, error) {
 		cfg.BaseURL = DefaultAddress
 	}
 	header := http.Header{}
-	header.Set("Anthropic-Version", version)
+	header.Set("Anthropic-Version", Version)
 	if cfg.APIKey != "" {
 		header.Set("X-Api-Key", cfg.APIKey)
 	}

@@ -55,7 +55,7 @@ func New(cfg Config) (*Provider, error) {
 		cfg.BaseURL = DefaultAddress
 	}
 	if cfg.Idle == 0 {
-		cfg.Idle = 10 * time.Minute
+		cfg.Idle = provider.MaxSilence
 	}
 	header := http.Header{}
 	if cfg.APIKey != "" {

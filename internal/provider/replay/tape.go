@@ -163,7 +163,9 @@ func (c *recorded) Send(ctx context.Context, sink func(provider.Delta)) (*provid
 	}
 	var stream []provider.Delta
 	reply, err := c.Conversation.Send(ctx, func(d provider.Delta) {
-		stream = merged(stream, d)
+		if d != (provider.Delta{}) {
+			stream = merged(stream, d)
+		}
 		if sink != nil {
 			sink(d)
 		}

@@ -102,6 +102,9 @@ func (c *Collector) AddCall(part *Part, id, name, arguments string) error {
 		part.Name = name
 	}
 	part.text.WriteString(arguments)
+	if c.Sink != nil {
+		c.Sink(provider.Delta{})
+	}
 	return c.grow(len(id) + len(name) + len(arguments))
 }
 

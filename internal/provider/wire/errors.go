@@ -61,7 +61,7 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 			message = "the model's server " + s.cfg.Address + " cannot be reached: it speaks http and not https; write its address with http://"
 		}
 		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
-	case !begun && strings.Contains(err.Error(), tlsAlert):
+	case !begun && (strings.Contains(err.Error(), tlsAlert) || errors.Is(err, errAlert) && strings.HasPrefix(s.base, "http://")):
 		message := "the model's server " + s.cfg.Address + " cannot be reached: " + speaksTLS
 		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
 	}

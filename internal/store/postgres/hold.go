@@ -24,6 +24,7 @@ var logsOf = map[sqlite.Holding]string{
 	sqlite.ByCall:     "c.n = (SELECT session FROM calls WHERE id = $1)",
 	sqlite.ByUndo:     "c.n = (SELECT session FROM undos WHERE id = $1)",
 	sqlite.ByRule:     "c.owner_id = (SELECT workspace_id FROM rules WHERE id = $1)",
+	sqlite.ByToken:    "c.owner_id = (SELECT user_id FROM tokens WHERE id = $1)",
 }
 
 const (
@@ -60,6 +61,17 @@ func (s *statements) Hold(by sqlite.Holding, key any) {
 		}
 		return nil
 	}}, []any{key})
+}
+
+// HoldIfFree implements sqlite.Statements.
+func (s *statements) HoldIfFree(chain int64) {
+	s.add(queued{query: lockQueries[sqlite.ByChain] + " SKIP LOCKED", read: func(row []driver.Value) error {
+		chain, seq, mac, err := held(row)
+		if _, again := s.held[chain]; !again && err == nil {
+			s.held[chain] = log{seq: seq, mac: mac}
+		}
+		return err
+	}}, []any{chain})
 }
 
 // lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which comes before it.

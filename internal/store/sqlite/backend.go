@@ -48,6 +48,8 @@ type Statements interface {
 	Rows(query string, args []any) ([][]driver.Value, error)
 	// Hold takes logs for this transition alone, before anything of them is read: what it reads afterwards stays so until its commit.
 	Hold(by Holding, key any)
+	// HoldIfFree takes a log that nobody holds just now, whatever this transition holds already; Held tells whether it did.
+	HoldIfFree(chain int64)
 	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1), after the logs that it holds.
 	HoldSlots(workspace, user regie.ID)
 	// Hurry has this transition wait for logs that others hold for a second only: then it fails with CodeDatabaseLocked. It comes before Hold.
@@ -70,13 +72,14 @@ type Holding int
 // The ways to name them.
 const (
 	ByChain    Holding = iota // the store's own key of a log, int64
-	ByOwner                   // the session, or the workspace
+	ByOwner                   // the session, the workspace, or the user
 	ByRound                   // its session's log
 	ByApproval                // its session's
 	ByWait                    // its session's
 	ByCall                    // its session's
 	ByUndo                    // its session's
 	ByRule                    // its workspace's
+	ByToken                   // its user's
 )
 
 // BackendConfig sets up a Store over another database.
@@ -152,6 +155,16 @@ func (t *tx) hold(by Holding, key any) {
 	if t.other != nil {
 		t.other.Hold(by, key)
 	}
+}
+
+// holdIfFree holds another log where nobody does: it never waits. Here there is one writer.
+func (t *tx) holdIfFree(chain int64) bool {
+	if t.other == nil {
+		return true
+	}
+	t.other.HoldIfFree(chain)
+	_, _, _, err := t.other.Held(chain) //nolint:dogsled // whether it is held is all that is asked
+	return err == nil
 }
 
 // hurry is Statements.Hurry.

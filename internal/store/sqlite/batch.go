@@ -139,6 +139,9 @@ func (b *batch) end(end *store.End) {
 	if end == nil {
 		return
 	}
+	if end.Notice != nil {
+		b.add(regie.EventNotice, end.Notice)
+	}
 	b.add(regie.EventRound, roundEvent{RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason, Note: end.Note, Session: regie.SessionIdle})
 }
 

@@ -241,6 +241,7 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 		if err := errOr(b.err, func() error { return b.store(t) }); err != nil {
 			return err
 		}
+		out.MessageID, out.Seq = message.ID, message.Seq
 		if err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?", null(in.Request), in.QuestionID); err != nil {
 			return err
 		}

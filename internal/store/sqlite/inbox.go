@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -42,7 +43,21 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 
 // filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all that are open.
 func filterArgs(f store.InboxFilter) []any {
-	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed)}
+	limit := f.Limit
+	if limit == 0 {
+		limit = math.MaxInt32
+	}
+	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed), f.After.Micros(), f.After.ID, limit}
+}
+
+// page orders a list and cuts the filter's page off it.
+func page(created, id string) string {
+	return behind(created, id, "?6", "?7") + " LIMIT ?8"
+}
+
+// behind orders a list, the oldest first, and begins it behind the place that two parameters hold.
+func behind(created, id, at, last string) string {
+	return " AND (CAST(" + at + " AS BIGINT) = 0 OR " + created + " > " + at + " OR " + created + " = " + at + " AND " + id + " > " + last + ") ORDER BY " + created + ", " + id
 }
 
 // named selects the rows whose id is the filter's or has its part, and otherwise those that are open.
@@ -54,8 +69,7 @@ func named(id, state string) string {
 func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Approval, error) {
 	rows, err := q.QueryContext(ctx, `SELECT a.id, s.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, w.name, s.agent, s.name
 		FROM approvals a JOIN sessions s ON s.n = a.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL
-		ORDER BY a.created_at, a.id`, filterArgs(filter)...)
+		WHERE `+named("a.id", "a.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+page("a.created_at", "a.id"), filterArgs(filter)...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +133,8 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Question, error) {
 	rows, err := q.QueryContext(ctx, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution, t.resolved_at
 		FROM questions u JOIN waits t ON t.id = u.wait_id JOIN sessions s ON s.n = t.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL
-		ORDER BY t.created_at, t.id`, filterArgs(filter)...)
+		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND (u.request = ?9 OR ?9 = '') AND s.deleted_at IS NULL`+
+		page("t.created_at", "t.id"), append(filterArgs(filter), filter.Answered)...)
 	if err != nil {
 		return nil, err
 	}

@@ -175,13 +175,15 @@ func readIDs(ctx context.Context, q querier, query string, args ...any) (out []r
 	return out, rows.Err()
 }
 
-// Logs returns whose logs there are: workspaces' first, each with its sessions' in the order in which they were made, removed ones too.
+// Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the order in which they were made, removed ones too.
 func (s *Store) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
 	rows, err := s.read.QueryContext(ctx, `SELECT o.id, o.kind, o.name, o.workspace, o.removed FROM (
 			SELECT id, 'workspace' AS kind, name, name AS workspace, 0 AS removed, root, 0 AS n, id AS owner FROM workspaces
+			UNION ALL SELECT id, 'user', name, '', 0, NULL, 0, id FROM users
+				WHERE EXISTS (SELECT 1 FROM tokens WHERE user_id = users.id) OR EXISTS (SELECT 1 FROM chains WHERE owner_id = users.id)
 			UNION ALL SELECT s.id, 'session', s.name, w.name, CASE WHEN s.deleted_at IS NULL THEN 0 ELSE 1 END, w.root, s.n, w.id
 				FROM sessions s JOIN workspaces w ON w.id = s.workspace_id) o
 		WHERE (o.root = ?1 OR ?1 = '') AND (o.id = ?2 OR ?2 IS NULL) AND (?3 = '' OR o.kind = 'session' AND `+hasPart("o.id", "?3")+`)

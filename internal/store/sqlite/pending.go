@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -33,8 +34,16 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if err := t.row("SELECT id, state FROM rounds WHERE session = ? AND state <> 'ENDED'", chain).Scan(&open, &state); err != nil {
 		return err
 	}
+	if in.Command {
+		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open, and a command is not queued: give it when that has ended, or interrupt it")
+	}
 	if mode == store.Reject {
 		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
+	}
+	if mode == store.Steer && in.LeavesWaits {
+		if err := t.asksNobody(open); err != nil {
+			return err
+		}
 	}
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
 	out.Message.Opening = out.Message.Opening.Waiting()
@@ -62,6 +71,16 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 		return err
 	}
 	out.Ready, err = t.wake(in.SessionID, chain, open, now)
+	return err
+}
+
+// asksNobody returns store.ErrLeavesWaits where a round has asked a person something.
+func (t *tx) asksNobody(round regie.ID) error {
+	asked := 0
+	err := t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN' AND kind IN ('APPROVAL', 'QUESTION')", round).Scan(&asked)
+	if err == nil && asked > 0 {
+		err = store.ErrLeavesWaits
+	}
 	return err
 }
 
@@ -188,7 +207,7 @@ func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, 
 	return admitted, nil
 }
 
-var errAdmitted = regie.Errorf(regie.CodeConflict, "the message has its place already")
+var errAdmitted = regie.Errorf(regie.CodeConflict, "the agent has the message already: it cannot be taken back any more")
 
 // admitSteering lets the messages that steer an open round into it: they stand behind the results that were just stored.
 func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
@@ -283,9 +302,11 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 	return nil
 }
 
-// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending.
+// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending. TakenBack says that the person
+// took it back, and no end of the session gave it.
 type withdrawnEvent struct {
 	MessageID regie.ID `json:"message_id"`
+	TakenBack bool     `json:"taken_back,omitempty"`
 }
 
 // giveBack marks pending messages as withdrawn, because their session stops, and tells it (decisions 6 and 10).
@@ -312,11 +333,59 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 	return err
 }
 
+// TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in the thread (decision 10). Whether it does or
+// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing.
+func (s *Store) TakeBack(ctx context.Context, session, message regie.ID) (regie.Message, error) {
+	now := time.Now().UTC()
+	err := s.writer.do(ctx, func(t *tx) error {
+		t.hold(ByOwner, session)
+		var chain int64
+		var seq, pending, withdrawn sql.NullInt64
+		err := t.row(`SELECT m.session, m.seq, m.pending_seq, m.withdrawn_at FROM messages m JOIN sessions s ON s.n = m.session
+			WHERE m.id = ? AND s.id = ? AND s.deleted_at IS NULL`, message, session).Scan(&chain, &seq, &pending, &withdrawn)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("message", message)
+		case err != nil || withdrawn.Valid:
+			return err
+		case seq.Valid || !pending.Valid:
+			return errAdmitted
+		}
+		event, err := newEvent(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: message, TakenBack: true})
+		if err != nil {
+			return err
+		}
+		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ?, taken_back = 1 WHERE id = ? AND seq IS NULL", now.UnixMicro(), message); err != nil {
+			return err
+		}
+		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", message); err != nil {
+			return err
+		}
+		_, err = t.appendEvents(session, chain, now, []logEvent{event})
+		return err
+	})
+	if err != nil {
+		return regie.Message{}, err
+	}
+	var out []regie.Message
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
+		out, err = readMessages(ctx, q, "WHERE m.id = ?", message)
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		err = notFound("message", message)
+	}
+	if err != nil {
+		return regie.Message{}, explain(err, FileName)
+	}
+	return out[0], nil
+}
+
 // Withdrawn returns the messages that the end of a session's newest round gave back, in the order in which they came (decision 10).
 func (s *Store) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
 	var out []regie.Message
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
+		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
 			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)
 		return err
 	})

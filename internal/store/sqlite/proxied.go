@@ -1,7 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -67,8 +70,19 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
+		spent := map[regie.ID]*spending{} // what is booked is booked once for each workspace
 		for i := range calls {
-			if err := t.logProxied(&calls[i], time.Now()); err != nil {
+			c := &calls[i]
+			if err := t.logProxied(c); err != nil {
+				return err
+			}
+			if spent[c.WorkspaceID] == nil {
+				spent[c.WorkspaceID] = &spending{}
+			}
+			spent[c.WorkspaceID].add(c.Money)
+		}
+		for _, workspace := range slices.SortedFunc(maps.Keys(spent), func(a, b regie.ID) int { return bytes.Compare(a[:], b[:]) }) {
+			if err := t.bookBeside(workspace, spent[workspace], time.Now()); err != nil {
 				return err
 			}
 		}
@@ -76,7 +90,22 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	})
 }
 
-func (t *tx) logProxied(c *store.Proxied, now time.Time) error {
+// spending is what calls cost together.
+type spending struct {
+	spent, due int64 // due is the part of spent that nobody knows to have been charged
+	unknown    int   // calls whose cost nobody knows
+}
+
+func (s *spending) add(m regie.Money) {
+	booked := m.Booked()
+	s.spent += booked
+	if !m.Known {
+		s.due += booked
+		s.unknown++
+	}
+}
+
+func (t *tx) logProxied(c *store.Proxied) error {
 	var cost any
 	if c.Money.Known {
 		cost = c.Money.Cost
@@ -87,29 +116,23 @@ func (t *tx) logProxied(c *store.Proxied, now time.Time) error {
 			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost, c.Duration.Microseconds(), c.ID); err != nil {
 			return err
 		}
-	} else if err := t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
-			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead,
-		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()); err != nil {
-		return err
-	}
-	return t.bookBeside(c.WorkspaceID, c.Money, now)
-}
-
-// bookBeside adds what a call of no session cost to what its workspace has spent.
-func (t *tx) bookBeside(workspace regie.ID, m regie.Money, now time.Time) error {
-	booked := m.Booked()
-	if booked == 0 && m.Known {
 		return nil
 	}
-	due := int64(0)
-	if !m.Known {
-		due = booked
+	return t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
+			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead,
+		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds())
+}
+
+// bookBeside adds what calls of no session cost to what their workspace has spent.
+func (t *tx) bookBeside(workspace regie.ID, s *spending, now time.Time) error {
+	if *s == (spending{}) {
+		return nil
 	}
 	return t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
 		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`,
-		dayOf(now), workspace, booked, due, flag(!m.Known))
+		dayOf(now), workspace, s.spent, s.due, s.unknown)
 }
 
 // LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what was reserved for them may be due. A call that
@@ -127,7 +150,12 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 			return err
 		}
 		for i := range left {
-			if err := t.logProxied(&left[i], time.Now()); err != nil {
+			if err := t.logProxied(&left[i]); err != nil {
+				return err
+			}
+			var s spending
+			s.add(left[i].Money)
+			if err := t.bookBeside(left[i].WorkspaceID, &s, time.Now()); err != nil {
 				return err
 			}
 		}

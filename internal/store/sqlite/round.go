@@ -267,7 +267,7 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 				return err
 			}
 			// It starts nothing more, so others may.
-			if err := t.giveSlot(chain); err != nil {
+			if err := t.leavesQueue(chain, true, now); err != nil {
 				return err
 			}
 			return t.derive(session, chain, now)
@@ -280,7 +280,7 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 			return err
 		}
 		// Nor does it wait for a slot.
-		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain); err != nil {
+		if err := t.leavesQueue(chain, false, now); err != nil {
 			return err
 		}
 		if word == regie.StopStop { // what waited for the round's end is given back at once, so that whoever stops it can be told

@@ -117,8 +117,8 @@ func (s *Store) ListRules(ctx context.Context, filter store.RuleFilter, now time
 	rows, err := s.read.QueryContext(ctx, "SELECT "+ruleColumns+`, w.name, s.name, c.round_id,
 			(SELECT coalesce(v.edited_preview, v.preview) FROM reviews v WHERE v.call_id = r.from_call AND v.decided_at = r.created_at)
 		FROM rules r JOIN workspaces w ON w.id = r.workspace_id LEFT JOIN sessions s ON s.n = r.session LEFT JOIN calls c ON c.id = r.from_call
-		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR hex(r.id) LIKE '%' || ?3 OR length(?3) >= 8 AND hex(r.id) LIKE ?3 || '%')
-		ORDER BY r.created_at, r.id`, filter.ID, filter.Root, filter.Short)
+		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR hex(r.id) LIKE '%' || ?3 OR length(?3) >= 8 AND hex(r.id) LIKE ?3 || '%')`+
+		behind("r.created_at", "r.id", "?4", "?5"), filter.ID, filter.Root, filter.Short, filter.After.Micros(), filter.After.ID)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -141,7 +141,9 @@ func (s *Store) ListRules(ctx context.Context, filter store.RuleFilter, now time
 			}
 			rule.Call = shown.Sentence
 		}
-		out = append(out, rule)
+		if out = append(out, rule); len(out) == filter.Limit { // what holds is known here, not to the statement
+			break
+		}
 	}
 	return out, explain(rows.Err(), FileName)
 }
@@ -197,16 +199,21 @@ func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error 
 
 // workspaceChain returns the log of a workspace's configuration and rules, which its first event makes (decision 15).
 func (t *tx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
-	t.hold(ByOwner, workspace)
-	err = t.row("SELECT n FROM chains WHERE owner_id = ?", workspace).Scan(&chain)
+	return t.ownChain("workspace", workspace, now)
+}
+
+// ownChain returns the log of a workspace or a user, which its first event makes.
+func (t *tx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, err error) {
+	t.hold(ByOwner, owner)
+	err = t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return chain, err
 	}
 	if err := t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain); err != nil {
 		return 0, err
 	}
-	mac := t.w.genesis(workspace)
-	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'workspace', ?, ?, ?)", chain, workspace, mac[:], now.UnixMicro())
+	mac := t.w.genesis(owner)
+	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind, owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}
 	return chain, err
 }

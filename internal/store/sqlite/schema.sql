@@ -37,7 +37,7 @@ CREATE TABLE members (
 
 CREATE TABLE chains (
     n        INTEGER PRIMARY KEY,
-    kind     TEXT    NOT NULL CHECK (kind IN ('session', 'workspace')),
+    kind     TEXT    NOT NULL CHECK (kind IN ('session', 'workspace', 'user')),
     owner_id BLOB    NOT NULL UNIQUE CHECK (length(owner_id) = 16),
     head     INTEGER NOT NULL DEFAULT 0,
     mac      BLOB    NOT NULL CHECK (length(mac) = 32),
@@ -84,8 +84,6 @@ BEGIN SELECT RAISE(ABORT, 'whose log it is never changes (decision 15)'); END;
 CREATE TRIGGER chains_come_once BEFORE INSERT ON chains
 WHEN NEW.head <> 0 OR EXISTS (SELECT 1 FROM chains WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM chains WHERE owner_id = NEW.owner_id)
 BEGIN SELECT RAISE(ABORT, 'a chain comes once, empty, and is never replaced (decision 15)'); END;
-
-CREATE TRIGGER chains_never_go BEFORE DELETE ON chains BEGIN SELECT RAISE(ABORT, 'chains are never deleted (decision 15)'); END;
 
 CREATE TABLE blobs (
     hash       BLOB PRIMARY KEY CHECK (length(hash) = 32),
@@ -317,7 +315,7 @@ CREATE TABLE messages (
     calls         INTEGER NOT NULL DEFAULT 0 CHECK (calls >= 0), -- how many call rows name this message
     excluded      INTEGER NOT NULL DEFAULT 0 CHECK (excluded IN (0, 1)),
     superseded    INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
-    withdrawn_at  INTEGER,
+    withdrawn_at  INTEGER, taken_back INTEGER NOT NULL DEFAULT 0,
     UNIQUE (session, seq),
     CHECK (seq IS NOT NULL OR pending_seq IS NOT NULL),
     CHECK ((variant = 'system') = (sender = 'SYSTEM')),
@@ -873,13 +871,80 @@ CREATE TABLE slots (
     state        TEXT    NOT NULL CHECK (state = 'HELD' OR state = 'QUEUED' OR state = 'RESERVED'),
     rank         INTEGER NOT NULL CHECK (rank >= 0), -- of what is queued: a lower one goes first
     place        INTEGER NOT NULL,                   -- in which order they came
-    until        INTEGER,
+    until        INTEGER, since INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0,
     CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
 ) STRICT;
 
 CREATE INDEX slots_by_owner ON slots (workspace_id, user_id, place);
 
 CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HELD';
+
+CREATE TABLE tokens (
+    id           BLOB PRIMARY KEY CHECK (length(id) = 16),
+    user_id      BLOB    NOT NULL REFERENCES users (id),
+    kind         TEXT    NOT NULL CHECK (kind = 'api' OR kind = 'browser'),
+    name         TEXT    NOT NULL,
+    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the secret
+    scopes       TEXT    NOT NULL, -- JSON
+    workspaces   TEXT    CHECK (workspaces IS NULL OR workspaces <> '[]'), -- JSON; NULL: all of them
+    on_approval  TEXT    CHECK (on_approval IS NULL OR on_approval = 'deny' OR on_approval = 'park'),
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    expires_at   INTEGER,
+    last_used_at INTEGER, -- coarse: not a write for each request
+    revoked_at   INTEGER,
+    revoked_by   TEXT,
+    CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tokens_by_user ON tokens (user_id, created_at);
+
+CREATE TRIGGER tokens_come_once BEFORE INSERT ON tokens
+WHEN NEW.revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = NEW.id OR hash = NEW.hash)
+BEGIN SELECT RAISE(ABORT, 'a token comes once and is never replaced (spec 11.2)'); END;
+
+CREATE TRIGGER tokens_never_change BEFORE UPDATE ON tokens
+WHEN NEW.id <> OLD.id OR NEW.user_id <> OLD.user_id OR NEW.kind <> OLD.kind OR NEW.name <> OLD.name OR NEW.hash <> OLD.hash OR
+     NEW.scopes <> OLD.scopes OR NEW.workspaces IS NOT OLD.workspaces OR NEW.on_approval IS NOT OLD.on_approval OR NEW.created_at <> OLD.created_at OR
+     NEW.created_by <> OLD.created_by OR NEW.expires_at IS NOT OLD.expires_at OR
+     OLD.revoked_at IS NOT NULL AND (NEW.revoked_at IS NOT OLD.revoked_at OR NEW.revoked_by IS NOT OLD.revoked_by OR NEW.last_used_at IS NOT OLD.last_used_at)
+BEGIN SELECT RAISE(ABORT, 'a token never changes: it is used, and revoked once (spec 11.2)'); END;
+
+CREATE TRIGGER tokens_never_go BEFORE DELETE ON tokens BEGIN SELECT RAISE(ABORT, 'tokens are never deleted: they are revoked (spec 11.2)'); END;
+
+CREATE TRIGGER chains_never_go BEFORE DELETE ON chains BEGIN SELECT RAISE(ABORT, 'chains are never deleted (decision 15)'); END;
+
+CREATE TABLE presence (
+    user_id BLOB    NOT NULL REFERENCES users (id),
+    place   TEXT    NOT NULL,                     -- the engine that heard of them
+    since   INTEGER NOT NULL,                     -- the first heartbeat of those that followed on one another
+    seen    INTEGER NOT NULL CHECK (seen >= since),
+    PRIMARY KEY (user_id, place)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE settings (
+    n     INTEGER PRIMARY KEY,
+    name  TEXT    NOT NULL,
+    value TEXT    NOT NULL,
+    by    TEXT    NOT NULL,
+    at    INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX settings_by_name ON settings (name, n);
+
+CREATE TRIGGER settings_stay BEFORE UPDATE ON settings
+BEGIN SELECT RAISE(ABORT, 'what was settled is never rewritten'); END;
+
+CREATE TRIGGER settings_are_kept BEFORE DELETE ON settings
+BEGIN SELECT RAISE(ABORT, 'what was settled is never rewritten'); END;
+
+CREATE TABLE request_keys (
+    key     BLOB    PRIMARY KEY CHECK (length(key) = 32),
+    request BLOB    NOT NULL CHECK (length(request) = 32),
+    at      INTEGER NOT NULL
+, status INTEGER NOT NULL DEFAULT 0, answer BLOB NOT NULL DEFAULT x'') STRICT, WITHOUT ROWID;
+
+CREATE INDEX request_keys_by_age ON request_keys (at);
 
 -- version 0 1
 
@@ -912,4 +977,14 @@ CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HE
 -- version 17 1
 
 -- version 18 1
+
+-- version 19 1
+
+-- version 20 1
+
+-- version 21 1
+
+-- version 22 1
+
+-- version 25 1
 

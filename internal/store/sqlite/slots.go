@@ -119,7 +119,10 @@ func (t *tx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error
 			return d, err
 		}
 	}
-	return d, t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
+	if err := t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1); err != nil {
+		return d, err
+	}
+	return d, t.tellPlaces(o, false, now)
 }
 
 func lastPlace(all []slot.Entry) (last int64) {
@@ -131,11 +134,13 @@ func lastPlace(all []slot.Entry) (last int64) {
 
 // putSlot stores what a session has; a place in the queue that it has already stays the better one.
 func (t *tx) putSlot(o owned, state slot.State, rank int, place int64) error {
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place) VALUES (?, ?, ?, ?, ?, ?, ?)
+	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
 			rank = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' AND slots.rank < excluded.rank THEN slots.rank ELSE excluded.rank END,
+			told = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.told ELSE 0 END,
+			since = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.since ELSE excluded.since END,
 			kind = excluded.kind, until = NULL, state = excluded.state`,
-		o.chain, o.workspace, o.user, string(o.kind), string(state), rank, place)
+		o.chain, o.workspace, o.user, string(o.kind), string(state), rank, place, time.Now().UnixMicro())
 }
 
 // giveSlot gives back what a session has: its round waits, is paused or has ended.
@@ -171,12 +176,18 @@ func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	}
 	switch {
 	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
-		return true, t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
+		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
+			return true, err
+		}
+		return true, t.tellPlaces(o, false, now)
 	case own.State == slot.Held:
 		return false, nil
 	case own.State == slot.Queued && slot.MayStart(t.w.slots, all, chain, now):
 		fault.Point(fault.QueueStartBefore)
-		return false, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		if err := t.putSlot(o, slot.Held, 0, lastPlace(all)+1); err != nil {
+			return false, err
+		}
+		return false, t.tellPlaces(o, false, now)
 	case own.State == slot.Queued:
 		return true, nil
 	}
@@ -211,7 +222,7 @@ func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
 			return err
 		}
 		fault.Point(fault.YieldBefore)
-		return t.derive(fence.SessionID, fence.Chain, now)
+		return errors.Join(t.derive(fence.SessionID, fence.Chain, now), t.tellPlaces(o, false, now))
 	})
 }
 
@@ -230,8 +241,10 @@ func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 		if err != nil {
 			return err
 		}
-		left, err := t.count("DELETE FROM slots WHERE session = ?", chain)
-		if err != nil || left == 0 {
+		if err := t.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
+			return err
+		}
+		if err := t.leavesQueue(chain, true, now); err != nil {
 			return err
 		}
 		return t.derive(session, chain, now)
@@ -279,15 +292,27 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 			if out.Position = d.Position; d.Outcome == slot.Activate {
 				out.Position = 1
 			}
-			_, err := t.askPlace(o, d)
-			return err
+			if err := t.askPlace(o, d); err != nil {
+				return err
+			}
+			return t.tellPlaces(o, true, now)
 		}
 		switch {
 		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
 			out.State, out.Position = store.ControlQueued, max(1, d.Position)
 			return nil
-		case d.Outcome == slot.Switch || regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
-			return nil // what it would get is had at the message; a round that waits asks by itself when it goes on
+		case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+			if d.Outcome == slot.Switch {
+				out.State, out.Position = store.ControlQueued, d.Position
+			}
+			return nil // a round that waits asks by itself when it goes on
+		case d.Outcome == slot.Switch: // whose round is switched from lets go at the end of its step, and nobody else gets what it gives back
+			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
+			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
+				if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost); err != nil {
+					return err
+				}
+			}
 		}
 		out.Until = until
 		return t.reserveSlot(o, lastPlace(all)+1, until)
@@ -296,28 +321,29 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 }
 
 // askPlace gives a queued session the place of the one chat that goes first.
-func (t *tx) askPlace(o owned, d slot.Decision) (bool, error) {
+func (t *tx) askPlace(o owned, d slot.Decision) error {
 	if d.Rank != slot.RankPlaced {
-		return false, nil
+		return nil
 	}
 	if d.Replaced != 0 {
 		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
+	return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
 }
 
 func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
 	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?", o.workspace, o.user, time.Now().UnixMicro()); err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?)
-		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro())
+	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
+		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro(), time.Now().UnixMicro())
 }
 
 // ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others. A round that is queued stays so (decision 43).
 func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
+	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
 		var chain int64
@@ -331,7 +357,12 @@ func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
 			return err
 		}
-		return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?", slot.RankGoesOn, chain, slot.RankPlaced)
+		changed, err := t.count("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?", slot.RankGoesOn, chain, slot.RankPlaced)
+		if err != nil || changed == 0 {
+			return err
+		}
+		o, _, err := t.ownedBy(chain)
+		return errOr(err, func() error { return t.tellPlaces(o, true, now) })
 	})
 }
 
@@ -347,7 +378,7 @@ func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, 
 		}
 		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)", []any{session}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
+	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
 		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
 	if err != nil {
 		return out, explain(err, FileName)
@@ -356,7 +387,7 @@ func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, 
 	now := time.Now()
 	var owner [2]regie.ID
 	var all []slot.Entry
-	rounds := map[int64]store.Resolved{}
+	rounds, told := map[int64]store.Resolved{}, map[int64]int64{}
 	flush := func() {
 		next := slot.Look(s.slots, all, now)
 		for _, session := range next.Start {
@@ -365,14 +396,21 @@ func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, 
 		for _, session := range next.Yield {
 			out.Yield = append(out.Yield, rounds[session])
 		}
+		isMoved := moved(s.slots, all, told, now)
+		for _, e := range all {
+			if e.State == slot.Queued && isMoved(e.Session) {
+				out.Moved = append(out.Moved, rounds[e.Session].SessionID)
+			}
+		}
 		all = nil
 	}
 	for rows.Next() {
 		var of [2]regie.ID
 		var r store.Resolved
 		var holder sql.NullString
+		var at int64
 		e, err := scanSlot(scannerFunc(func(dest ...any) error {
-			return rows.Scan(append([]any{&of[0], &of[1], &r.SessionID, &r.RoundID, &holder}, dest...)...)
+			return rows.Scan(append([]any{&of[0], &of[1], &r.SessionID, &r.RoundID, &holder, &at}, dest...)...)
 		}))
 		if err != nil {
 			return out, explain(err, FileName)
@@ -382,7 +420,7 @@ func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, 
 			owner = of
 		}
 		r.Ready = e.State == slot.Queued
-		all, rounds[e.Session] = append(all, e), r
+		all, rounds[e.Session], told[e.Session] = append(all, e), r, at
 		switch {
 		case e.State == slot.Queued:
 			out.Queued = append(out.Queued, r)

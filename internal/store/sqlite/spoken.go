@@ -26,6 +26,7 @@ type spokenLog struct {
 	questions map[regie.ID]*spokenQuestion
 	rules     map[regie.ID]*spokenRule
 	undos     map[regie.ID]*spokenUndo
+	tokens    map[regie.ID]*spokenToken
 	thread    []regie.Message // what has a place in the thread, in order: of each what says which messages are superseded
 }
 
@@ -33,7 +34,7 @@ func newSpokenLog() *spokenLog {
 	return &spokenLog{
 		calls: map[regie.ID]*spokenCall{}, messages: map[regie.ID]*spokenMessage{}, closings: map[int64]bool{},
 		approvals: map[regie.ID]*spokenApproval{}, questions: map[regie.ID]*spokenQuestion{}, rules: map[regie.ID]*spokenRule{},
-		undos: map[regie.ID]*spokenUndo{},
+		undos: map[regie.ID]*spokenUndo{}, tokens: map[regie.ID]*spokenToken{},
 	}
 }
 
@@ -79,7 +80,10 @@ func (log *spokenCall) compare(c *regie.Call, erased bool) string {
 }
 
 // spokenMessage is where the log has a message, 0 where it does not.
-type spokenMessage struct{ seq, pending, withdrawnAt int64 }
+type spokenMessage struct {
+	seq, pending, withdrawnAt int64
+	takenBack                 bool
+}
 
 // spokenApproval is what the log says of an approval.
 type spokenApproval struct {
@@ -143,7 +147,8 @@ func (l *spokenLog) remember(row logRow) error {
 		if err := json.Unmarshal(row.body, &event); err != nil {
 			return err
 		}
-		find(l.messages, event.MessageID).withdrawnAt = row.at
+		said := find(l.messages, event.MessageID)
+		said.withdrawnAt, said.takenBack = row.at, event.TakenBack
 	case regie.EventErased:
 		var event erasedEvent
 		if err := json.Unmarshal(row.body, &event); err != nil {
@@ -203,6 +208,8 @@ func (l *spokenLog) rememberAsked(row logRow) error {
 		} else {
 			rule.made = event.Rule
 		}
+	case regie.EventToken:
+		return l.token(row)
 	}
 	return nil
 }

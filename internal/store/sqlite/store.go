@@ -44,14 +44,15 @@ type Config struct {
 
 // Store is the embedded store. Its methods may be called from any goroutine.
 type Store struct {
-	dir    string
-	read   reader
-	writer *writer // nil in a store that was opened for reading only
-	rules  ruleCache
-	blobs  putBlobs
-	other  Backend // nil for SQLite
-	schema int64   // as BackendConfig has it
-	slots  slot.Capacity
+	dir     string
+	read    reader
+	writer  *writer // nil in a store that was opened for reading only
+	rules   ruleCache
+	settled settingCache
+	blobs   putBlobs
+	other   Backend // nil for SQLite
+	schema  int64   // as BackendConfig has it
+	slots   slot.Capacity
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a

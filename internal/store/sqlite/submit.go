@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -137,6 +138,9 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	if err == nil && owner != session {
 		return true, regie.Errorf(regie.CodeConflict, "the message id %s is taken", message.ID)
 	}
+	if err == nil && message.ClientID != "" {
+		err = t.sameAgain(out.Message.ID, &message)
+	}
 	out.Message.Seq, out.RoundID, out.Duplicate = seq.Int64, round, true
 	if err == nil && !seq.Valid { // it still waits for its place in the open round, unless a stop gave it back
 		var withdrawn sql.NullInt64
@@ -147,6 +151,38 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	return true, err
 }
 
+// sameAgain returns CodeKeyReused where a stored message says something else than one that comes with its client's id: what is new would be lost without
+// a word. One whose text is erased, that no person said, or that is the answer to a question, which is stored as it was understood, is taken as it is.
+func (t *tx) sameAgain(stored regie.ID, message *regie.Message) error {
+	var body string
+	var was regie.Message
+	err := t.row(`SELECT b.body FROM messages m JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) JOIN event_bodies b ON b.n = e.n
+		WHERE m.id = ?`, stored).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		if err = json.Unmarshal([]byte(body), &was); err != nil {
+			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", stored, err)
+		}
+	}
+	if err != nil || was.ExcludeFromPrompt || was.Sender != regie.SenderUser || message.Sender != regie.SenderUser || was.Text == "" && len(was.Rich) == 0 {
+		return err
+	}
+	before, err := json.Marshal(was.Rich)
+	if err != nil {
+		return err
+	}
+	now, err := json.Marshal(message.Rich)
+	if err == nil && (was.Text != message.Text || len(was.Rich)+len(message.Rich) > 0 && !bytes.Equal(before, now)) {
+		err = errOtherMessage
+	}
+	return err
+}
+
+// errOtherMessage says that a client's id of a message came with another message before.
+var errOtherMessage = regie.Errorf(regie.CodeKeyReused, "another message came with this client_message_id before: give each message its own")
+
 // freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch.
 func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch int64, o owned, err error) {
 	if create != nil {
@@ -155,7 +191,7 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 			return 1, o, err
 		}
 		if create.session.Origin != "" { // another request made it under the same key
-			return 0, o, regie.Errorf(regie.CodeConflict, "another request came with this key before: give each request its own")
+			return 0, o, ErrKeyReused
 		}
 	}
 	var state, kind, origin string
@@ -192,6 +228,9 @@ func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position in
 	if err != nil || d.Outcome != slot.Queue && d.Outcome != slot.Switch {
 		return 0, err
 	}
+	if err := t.exec("UPDATE slots SET told = ? WHERE session = ?", d.Position, o.chain); err != nil {
+		return 0, err
+	}
 	return d.Position, t.exec("UPDATE sessions SET state = 'QUEUED', lease_holder = NULL WHERE n = ?", o.chain)
 }
 
@@ -225,7 +264,7 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, li
 			return err
 		}
 	}
-	return t.openExchange(round.ID, store.Open{Number: 1, Reason: regie.ExchangeStart, Reserved: in.Reserved}, now)
+	return t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
 }
 
 // inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session. So does one that results
@@ -288,6 +327,6 @@ type roundEvent struct {
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
 	End   regie.SessionEnd   `json:"end_reason,omitempty"`
-	// Position is the place at which a session was queued, from 1; it moves up without a word.
+	// Position is the place at which a session waits in the queue, from 1. It is told again when it moves.
 	Position int `json:"position,omitempty"`
 }

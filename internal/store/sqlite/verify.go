@@ -54,7 +54,7 @@ func (s *Store) workspacesAt(ctx context.Context, root string) (out []regie.ID, 
 	return readIDs(ctx, s.read, "SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
 }
 
-// verifyChain walks a log. A workspace has none before its first rule; then it has no rules either.
+// verifyChain walks a log. A workspace has none before its first rule, a user none before the first token; then they have none of these either.
 func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
 	var chain, headSeq int64
 	var headMAC []byte
@@ -63,13 +63,19 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	err := q.QueryRowContext(ctx, "SELECT n, kind, head, mac FROM chains WHERE owner_id = ?", report.OwnerID).Scan(&chain, &kind, &headSeq, &headMAC)
 	if errors.Is(err, sql.ErrNoRows) {
 		var there bool
-		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?)", report.OwnerID).Scan(&there); err != nil {
+		var user bool
+		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?1), EXISTS (SELECT 1 FROM users WHERE id = ?1)", report.OwnerID).
+			Scan(&there, &user); err != nil {
 			return err
 		}
-		if !there {
+		switch {
+		case user:
+			return verifyTokens(ctx, q, report, said)
+		case there:
+			return verifyRules(ctx, q, report, said)
+		default:
 			return notFound("session", report.OwnerID)
 		}
-		return verifyRules(ctx, q, report, said)
 	}
 	if err != nil {
 		return err
@@ -86,9 +92,11 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	checks := []func(context.Context, querier, *store.VerifyReport, *spokenLog) error{
 		verifyFork, verifyCalls, verifyMessages, verifyApprovals, verifyReviews, verifyWaits, verifyUndos,
 	}
-	if kind == "workspace" {
-		checks = checks[:0]
-		checks = append(checks, verifyRules)
+	switch kind {
+	case "workspace":
+		checks = append(checks[:0], verifyRules)
+	case "user":
+		checks = append(checks[:0], verifyTokens)
 	}
 	for _, check := range checks {
 		if err := check(ctx, q, report, said); err != nil {

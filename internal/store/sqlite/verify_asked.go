@@ -14,7 +14,7 @@ import (
 // verifyMessages compares where messages stand with where the log has them. A message whose row is gone would be gone from the thread.
 func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	gone := said.superseded()
-	rows, err := q.QueryContext(ctx, `SELECT m.id, coalesce(m.seq, 0), coalesce(m.pending_seq, 0), coalesce(m.withdrawn_at, 0), m.superseded
+	rows, err := q.QueryContext(ctx, `SELECT m.id, coalesce(m.seq, 0), coalesce(m.pending_seq, 0), coalesce(m.withdrawn_at, 0), m.superseded, m.taken_back
 		FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ?`, report.OwnerID)
 	if err != nil {
 		return err
@@ -23,8 +23,8 @@ func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, 
 	for rows.Next() {
 		var id regie.ID
 		var seq, pending, withdrawn int64
-		var superseded bool
-		if err := rows.Scan(&id, &seq, &pending, &withdrawn, &superseded); err != nil {
+		var superseded, takenBack bool
+		if err := rows.Scan(&id, &seq, &pending, &withdrawn, &superseded, &takenBack); err != nil {
 			return err
 		}
 		log, ok := said.messages[id]
@@ -40,6 +40,7 @@ func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, 
 		d.in("pending_seq", pending != log.pending && (log.pending != 0 || report.Erased == 0))
 		// Before there was an event for it, the end of the session was what told it.
 		d.in("withdrawn_at", withdrawn != log.withdrawnAt && (log.withdrawnAt != 0 || !said.closings[withdrawn] && report.Erased == 0))
+		d.in("taken_back", takenBack != log.takenBack && (log.takenBack || report.Erased == 0))
 		d.in("superseded", superseded != gone[id] && report.Erased == 0)
 		if d.column != "" {
 			return broken("the log does not say the same of message %s: %s", id, d.column)

@@ -241,6 +241,7 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 		{"UPDATE calls SET %s", "tool = 'another'", "tool"},
 		{"UPDATE messages SET %s WHERE pending_seq IS NOT NULL", "withdrawn_at = NULL", "withdrawn_at"},
 		{"UPDATE messages SET %s WHERE pending_seq IS NOT NULL", "withdrawn_at = withdrawn_at + 1", "withdrawn_at"},
+		{"UPDATE messages SET %s WHERE pending_seq IS NOT NULL", "taken_back = 1", "taken_back"},
 		{"UPDATE messages SET %s WHERE pending_seq IS NULL AND sender = 'USER'", "withdrawn_at = 1", "withdrawn_at"},
 		{"DELETE FROM %s", "reviews", "missing"},
 		{"DELETE FROM %s", "questions", "call_id"},

@@ -153,12 +153,13 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.end_reason, s.workspace_id, s.agent, b.body,
+	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.end_reason, s.workspace_id, s.agent, s.user_id, s.provider, s.model,
+			s.require_validation, s.origin = 'api', s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
 		LEFT JOIN events ev ON ev.chain = m.session AND ev.seq = m.seq LEFT JOIN event_bodies b ON b.n = ev.n
-		JOIN workspaces w ON w.id = s.workspace_id
+		JOIN workspaces w ON w.id = s.workspace_id JOIN chains c ON c.n = s.n
 		WHERE `+listedRounds, root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
 	if err != nil {
 		return nil, explain(err, FileName)
@@ -169,12 +170,19 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 		var line store.RoundSummary
 		var kind, state string
 		var body, end sql.NullString
-		line.Round, err = scanRound(rows, &line.Session.Name, &kind, &state, &end, &line.Session.WorkspaceID, &line.Session.Agent, &body, &line.Exchanges, &line.Calls)
+		var created, last int64
+		var api bool
+		var forked regie.ID
+		var at sql.NullInt64
+		of := &line.Session
+		line.Round, err = scanRound(rows, &of.Name, &kind, &state, &end, &of.WorkspaceID, &of.Agent, &of.UserID, &of.Provider, &of.Model,
+			&of.RequireValidation, &api, &created, &last, &of.Epoch, &forked, &at, &body, &line.Exchanges, &line.Calls)
 		if err != nil {
 			return nil, explain(err, FileName)
 		}
-		line.Session.ID, line.Session.Type, line.Session.State = line.Round.SessionID, regie.SessionType(kind), regie.SessionState(state)
-		line.Session.EndReason, line.Spent = regie.SessionEnd(end.String), regie.Spending{Known: true}
+		of.ID, of.Type, of.State, of.EndReason = line.Round.SessionID, regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
+		of.Origin, of.ForkedFrom, of.CreatedAt, of.LastActivity = originOf(api), forkPoint(forked, at), fromMicros(created), fromMicros(last)
+		line.Spent = regie.Spending{Known: true}
 		if cost, called := spent[line.Round.ID]; called {
 			line.Spent = cost
 		}

@@ -243,6 +243,10 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 
 // tellState tells a session's new state.
 func (t *tx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) error {
+	if state == regie.SessionQueued {
+		place, err := t.placeOf(chain, now)
+		return errOr(err, func() error { return t.tellPlace(session, chain, place, now) })
+	}
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: state})
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+var cacheCases = map[string]func(*World){"Cache": cache, "CacheTrim": cacheTrim, "CacheErased": cacheErased}
+
 // Kept ends a new round with an answer that goes into the response cache.
 func (w *World) Kept(key, answer string, expires time.Time) store.Fence {
 	w.T.Helper()

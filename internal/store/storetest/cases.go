@@ -30,6 +30,12 @@ func submit(w *World) {
 			w.T.Errorf("a repeated submission gave %+v", second)
 		}
 	}
+	// Another message with the id of one that is there would be lost without a word.
+	for _, other := range []regie.Message{{Text: "something else"}, {Rich: []regie.Segment{{Text: "hello"}}}} {
+		clash := again
+		clash.Message.Text, clash.Message.Rich = other.Text, other.Rich
+		w.unchanged(in.SessionID, regie.CodeKeyReused, func() error { _, err := w.Store.Submit(w.Ctx, clash); return err })
+	}
 	if got := w.head(in.SessionID); got != head {
 		w.T.Errorf("a repeated submission moved the log from %d to %d", head, got)
 	}
@@ -391,6 +397,9 @@ func sessionsNeverMix(w *World) {
 	w.equal("rounds of the workspace", len(list), 2)
 	w.equal("calls of the older", list[1].Calls, 1)
 	w.equal("its text", list[1].Text, "go")
+	whole, _, err := w.Store.Session(w.Ctx, list[1].Session.ID)
+	w.must(err)
+	w.equal("its session", list[1].Session, whole)
 }
 
 // neighboursUnharmed drives many sessions at once, some of them wrongly: each failure is its own.
@@ -472,25 +481,4 @@ func messageVariants(w *World) {
 	thread, err := w.Store.Thread(w.Ctx, rich.SessionID, 0)
 	w.must(err)
 	w.equal("segments", thread.Messages[0].Rich, rich.Message.Rich)
-}
-
-func notFound(w *World) {
-	id := regie.NewID()
-	_, _, err := w.Store.Session(w.Ctx, id)
-	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.Round(w.Ctx, id)
-	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.RoundView(w.Ctx, id)
-	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.Claim(w.Ctx, id, "x")
-	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.RequestStop(w.Ctx, id, regie.StopPause)
-	w.refused(regie.CodeNotFound, err)
-	w.refused(regie.CodeNotFound, w.Store.Resume(w.Ctx, id))
-	_, err = w.Store.Verify(w.Ctx, id)
-	w.refused(regie.CodeNotFound, err)
-	in := w.Submission("x")
-	in.New = nil
-	_, err = w.Store.Submit(w.Ctx, in)
-	w.refused(regie.CodeNotFound, err)
 }

@@ -38,9 +38,11 @@ func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) stor
 
 // clientCases are the cases of Run that are about clients of the OpenAI-compatible endpoint.
 var clientCases = map[string]func(*World){
-	"Clients":   clients,
-	"Histories": histories,
-	"PassedOn":  passedOn,
+	"Settings":    settings,
+	"RequestKeys": requestKeys,
+	"Clients":     clients,
+	"Histories":   histories,
+	"PassedOn":    passedOn,
 }
 
 // clients settles the calls of a client's tools between two rounds: with its results, without, and with what is none (decision 35).
@@ -139,7 +141,7 @@ func histories(w *World) {
 	w.verifies(in.SessionID)
 	other := w.Submission("another")
 	other.SessionID, other.New.ID, other.New.Origin = in.SessionID, in.SessionID, regie.OriginAPISession
-	w.unchanged(in.SessionID, regie.CodeConflict, func() error {
+	w.unchanged(in.SessionID, regie.CodeKeyReused, func() error {
 		_, err := w.Store.Submit(w.Ctx, other)
 		return err
 	})

@@ -78,14 +78,22 @@ func rulesRevoked(w *World) {
 func rulesEnd(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	ends, stays := w.Standing(end), w.Standing(time.Time{})
+	made, err := w.Store.ListRules(w.Ctx, store.RuleFilter{Ended: true}, end)
+	w.must(err)
+	mark := func(i int) store.Mark { return store.Mark{At: made[i].CreatedAt, ID: made[i].ID} }
 	for _, c := range []struct {
-		at   time.Time
-		want []regie.ID
+		at     time.Time
+		filter store.RuleFilter
+		want   []regie.ID
 	}{
-		{end.Add(-time.Microsecond), []regie.ID{ends.ID, stays.ID}},
-		{end, []regie.ID{stays.ID}},
+		{end.Add(-time.Microsecond), store.RuleFilter{}, []regie.ID{ends.ID, stays.ID}},
+		{end, store.RuleFilter{}, []regie.ID{stays.ID}},
+		{end, store.RuleFilter{Limit: 1}, []regie.ID{stays.ID}},
+		{end, store.RuleFilter{Limit: 1, Ended: true}, []regie.ID{ends.ID}},
+		{end, store.RuleFilter{After: mark(0), Ended: true, Limit: 5}, []regie.ID{stays.ID}},
+		{end, store.RuleFilter{After: mark(1), Ended: true}, nil},
 	} {
-		found, err := w.Store.ListRules(w.Ctx, store.RuleFilter{}, c.at)
+		found, err := w.Store.ListRules(w.Ctx, c.filter, c.at)
 		w.must(err)
 		var got []regie.ID
 		for _, rule := range found {

@@ -23,6 +23,8 @@ var slotCases = map[string]func(*World){
 	"SlotsLowered":   slotsLowered,
 	"SlotsNext":      slotsNext,
 	"Control":        control,
+	"Switched":       switched,
+	"Presence":       presence,
 }
 
 // one slot for chats, and one for automations.
@@ -135,7 +137,7 @@ func slots(w *World) {
 	second = w.runs(second)
 	w.must(w.AppendReply(second, w.Answer(1)))
 	w.queue(regie.ID{}, nil, nil)
-	w.equal("states", w.states(second.SessionID), []string{"QUEUED at 1", "ACTIVE"})
+	w.equal("states", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1", "ACTIVE"})
 	w.equal("states", w.states(first.SessionID), []string(nil))
 	for _, session := range []regie.ID{first.SessionID, second.SessionID, third.SessionID} {
 		w.state(session, regie.SessionIdle)
@@ -226,7 +228,7 @@ func slotsYield(w *World) {
 	w.equal("resumed", claimed.Resumed, false)
 	w.equal("counted as a resume", claimed.Round.Counters.Resumes, 0)
 	w.must(w.AppendReply(claimed.Fence, w.Answer(1)))
-	w.equal("states", w.states(first.SessionID), []string{"QUEUED", "ACTIVE"})
+	w.equal("states", w.states(first.SessionID), []string{"QUEUED at 2", "QUEUED at 1", "ACTIVE"})
 	w.refused(regie.CodeConflict, w.Store.Yield(w.Ctx, claimed.Fence))
 }
 
@@ -361,6 +363,75 @@ func slotsNext(w *World) {
 	w.must(err)
 }
 
+// switched asks for control where another chat runs: its place is kept while that one lets go.
+func switched(w *World) {
+	w.Store.SetSlots(slot.Capacity{Exclusive: true})
+	ask := func(session regie.ID) store.Controlled {
+		w.T.Helper()
+		out, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskChat})
+		w.must(err)
+		return out
+	}
+	first := w.Start()
+	w.must(w.AppendReply(first, w.Answer(1)))
+	second, _ := w.submitted()
+	got := ask(first.SessionID)
+	w.equal("a message that came before the other one lets go would wait", got.State, store.ControlQueued)
+	w.equal("and go first then", got.Position, 1)
+	w.equal("the place is reserved while the other one lets go", got.Until.IsZero(), false)
+	w.queue(regie.ID{}, nil, []store.Fence{second})
+	w.must(w.Store.Yield(w.Ctx, second))
+	w.equal("a message that comes now runs at once", ask(first.SessionID).State, store.ControlActivated)
+	w.queue(regie.ID{}, nil, nil) // nobody jumps in, the one that let go neither
+	w.isQueued(second, 1)
+	between, at := w.submitted()
+	w.equal("the place of who comes in between", at, 1)
+	w.queue(regie.ID{}, nil, nil)
+	in := w.Submission("switched")
+	in.SessionID, in.New = first.SessionID, nil
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	w.equal("the asker's place", accepted.Position, 0)
+	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
+	between = w.runs(between)
+
+	ask(first.SessionID) // and again, for a message that comes before the other one has let go
+	w.queue(regie.ID{}, nil, []store.Fence{between})
+	in = w.Submission("too soon")
+	in.SessionID, in.New = first.SessionID, nil
+	accepted, err = w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	w.equal("the place of who switched too soon", accepted.Position, 1)
+	w.queue(regie.ID{}, nil, []store.Fence{between})
+	w.must(w.AppendReply(between, w.Answer(1)))
+	w.must(w.AppendReply(w.runs(accepted.Fence), w.Answer(1)))
+	second = w.runs(second)
+
+	third := w.idle() // two switch one after the other: the later one has the place
+	ask(first.SessionID)
+	ask(third)
+	w.must(w.Store.Yield(w.Ctx, second))
+	in = w.Submission("late")
+	in.SessionID, in.New = first.SessionID, nil
+	late, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	w.equal("the place of who was switched from", late.Position, 1)
+	w.must(w.Store.ReleaseControl(w.Ctx, third))
+	late.Fence = w.runs(late.Fence)
+	w.must(w.AppendReply(late.Fence, w.Answer(1)))
+	second = w.runs(second)
+	w.must(w.AppendReply(second, w.Answer(1)))
+}
+
+// idle makes a session in which nothing was said.
+func (w *World) idle() regie.ID {
+	w.T.Helper()
+	in := w.Submission("")
+	made, err := w.Store.CreateSession(w.Ctx, *in.New)
+	w.must(err)
+	return made.ID
+}
+
 // control is requestSessionControl (spec 5.1, decision 43).
 func control(w *World) {
 	w.Store.SetSlots(slot.Capacity{Exclusive: true})
@@ -386,7 +457,6 @@ func control(w *World) {
 	w.queue(regie.ID{}, nil, nil)
 	w.must(w.Store.ReleaseControl(w.Ctx, first.SessionID))
 	second = w.runs(second)
-	w.equal("a chat is switched to at once", ask(first.SessionID), store.Controlled{State: store.ControlActivated})
 	w.must(w.AppendReply(second, w.Answer(1)))
 
 	ask(first.SessionID) // the first message takes what is reserved

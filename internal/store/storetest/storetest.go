@@ -27,6 +27,11 @@ type Store interface {
 	SetSlots(c slot.Capacity)
 	Yield(ctx context.Context, fence store.Fence) error
 	LeaveQueue(ctx context.Context, round regie.ID) error
+	TellPlace(ctx context.Context, session regie.ID) error
+	SlotCounts(ctx context.Context) ([]store.SlotCount, error)
+	Present(ctx context.Context, marks []store.PresenceMark) error
+	Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error)
+	UserName(ctx context.Context, id regie.ID) (string, error)
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
 	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
@@ -58,6 +63,7 @@ type Store interface {
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error)
 	RevokeRules(ctx context.Context, in store.RevokeRules) error
+	TakeBack(ctx context.Context, session, message regie.ID) (regie.Message, error)
 	Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error)
 	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
@@ -94,7 +100,25 @@ type Store interface {
 	TrimCache(ctx context.Context, now time.Time, most int64) error
 	ClearCache(ctx context.Context, root string) (int64, error)
 	CacheStats(ctx context.Context, root string, now time.Time) (store.CacheStats, error)
+	Settings(ctx context.Context) (map[string]string, error)
+	Settle(ctx context.Context, values []store.Setting, by string) error
+	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
+	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
+	ReleaseKeyed(ctx context.Context, key regie.Hash) error
 	QuickCheck(ctx context.Context) error
+	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
+	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
+	TokenBySecret(ctx context.Context, secret regie.Hash) (regie.Token, regie.User, error)
+	TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error
+	Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error)
+	WorkspaceOf(ctx context.Context, id regie.ID) (regie.ID, error)
+	Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error
+	CallNamed(ctx context.Context, root, part string) (regie.ID, error)
+	Known(ctx context.Context, session regie.ID, clientID string) (bool, error)
+	Standing(ctx context.Context, session regie.ID) (regie.SessionType, bool, error)
+	UserNamed(ctx context.Context, name string) (regie.ID, error)
+	Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error)
+	Workspaces(ctx context.Context) ([]regie.Workspace, error)
 }
 
 // Run runs the suite. open returns an empty store that the test closes by itself.
@@ -126,6 +150,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"MessageVariants":    messageVariants,
 		"NotFound":           notFound,
 		"Approvals":          approvals,
+		"InboxPages":         inboxPages,
 		"DecideTogether":     decideTogether,
 		"DecidedEarly":       decidedBeforeParking,
 		"Expiry":             expiry,
@@ -141,6 +166,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Resolve":            resolve,
 		"Notes":              notes,
 		"Enrich":             enrich,
+		"OwnCommand":         ownCommand,
 		"Changed":            changed,
 		"RecentCalls":        recentCalls,
 		"HandOver":           handOver,
@@ -165,12 +191,10 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"CapsTogether":       capsTogether,
 		"Halt":               halt,
 		"Fallback":           fallback,
-		"Cache":              cache,
-		"CacheTrim":          cacheTrim,
-		"CacheErased":        cacheErased,
 	}
-	maps.Copy(cases, slotCases)
-	maps.Copy(cases, clientCases)
+	for _, more := range []map[string]func(*World){slotCases, clientCases, tokenCases, cacheCases, saidCases, takeBackCases} {
+		maps.Copy(cases, more)
+	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -203,6 +203,9 @@ func question(w *World) {
 	if len(inbox.Questions) != 1 || inbox.Questions[0].Module.Options[1] != "b" {
 		w.T.Fatalf("the inbox holds %+v", inbox)
 	}
+	steer := w.Submission("something else")
+	steer.SessionID, steer.New, steer.WhenBusy, steer.LeavesWaits = fence.SessionID, nil, store.Steer, true
+	w.unchanged(fence.SessionID, regie.CodeMissingScope, func() error { _, err := w.Store.Submit(w.Ctx, steer); return err })
 	answer := store.AnswerQuestion{
 		QuestionID: asked.ID, Request: "r", Reply: regie.QuestionReply{Choices: []string{"b"}, By: "ada"}, Result: "b",
 		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: "ada"}, Text: "b", ExcludeFromPrompt: true},
@@ -210,6 +213,11 @@ func question(w *World) {
 	for range 2 {
 		_, err := w.Store.Answer(w.Ctx, answer)
 		w.must(err)
+	}
+	for request, want := range map[string]int{"r": 1, "another": 0} {
+		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID, Closed: true, Answered: request})
+		w.must(err)
+		w.equal("questions that the answer "+request+" was given to", len(inbox.Questions), want)
 	}
 	answer.Request = "another"
 	_, err = w.Store.Answer(w.Ctx, answer)
@@ -237,6 +245,8 @@ func pending(w *World) {
 			!accepted.Pending || accepted.RoundID != fence.RoundID {
 			w.T.Errorf("%q was taken as %+v, then %+v", text, accepted, again)
 		}
+		in.Message.Text = "not " + text
+		w.unchanged(fence.SessionID, regie.CodeKeyReused, func() error { _, err := w.Store.Submit(w.Ctx, in); return err })
 	}
 	say("queued one", store.Queue)
 	say("steering", store.Steer)
@@ -396,4 +406,28 @@ func resolve(w *World) {
 		w.T.Errorf("resolved as %s: %+v", got.State, got.Resolution)
 	}
 	w.head(fence.SessionID)
+}
+
+// inboxPages reads the inbox page by page: each approval once, the oldest first.
+func inboxPages(w *World) {
+	var asked []regie.ID
+	for range 5 {
+		_, _, a := w.Ask(1)
+		asked = append(asked, a.ID)
+	}
+	var read []regie.ID
+	filter := store.InboxFilter{Closed: true, Limit: 2}
+	for {
+		inbox, err := w.Store.Inbox(w.Ctx, filter)
+		w.must(err)
+		if len(inbox.Approvals) == 0 {
+			break
+		}
+		w.equal("within the limit", len(inbox.Approvals) <= 2, true)
+		for _, a := range inbox.Approvals {
+			read = append(read, a.ID)
+			filter.After = store.Mark{At: a.CreatedAt, ID: a.ID}
+		}
+	}
+	w.equal("read", read, asked)
 }

@@ -43,8 +43,16 @@ func newHostile(tb testing.TB) *hostile {
 	for _, name := range []string{".env", ".ENV.local", "sub/.env", "id_rsa", "key.pem", ".ssh/id_ed25519", ".aws/credentials", "sub/.npmrc", ".git-credentials"} {
 		h.file(name, canary+" secret\n")
 	}
-	for _, name := range []string{".git/config", ".git/hooks/pre-commit", ".regie/regie.yaml", "sub/.git/config"} {
+	for _, name := range []string{
+		".git/config", ".git/hooks/pre-commit", ".regie/regie.yaml", "sub/.git/config",
+		"bare/x.git/HEAD", "bare/x.git/config", "bare/x.git/objects/a", "bare/x.git/refs/a", "bare/x.git/hooks/update", "bare/shared/HEAD", "bare/shared/commondir", "bare/shared/config",
+	} {
 		h.file(name, canary+" internal\n")
+	}
+	for _, name := range []string{ // what would be a repository with one file more, and can be read until then
+		"bare/noHead/objects/a", "bare/noHead/refs/a", "bare/noHead/config", "bare/noRefs/HEAD", "bare/noRefs/objects/a", "bare/noRefs/config", "bare/noObjects/HEAD", "bare/noObjects/refs/a",
+	} {
+		h.file(name, "half\n")
 	}
 	h.file("plain", "x\n")
 	h.file("dir/x", "x\n")
@@ -53,7 +61,7 @@ func newHostile(tb testing.TB) *hostile {
 		"to-env": ".env", "to-ssh": ".ssh", "to-git": ".git", "to-hook": ".git/hooks/pre-commit", "chain1": "chain2", "chain2": "to-dir", "loop1": "loop2", "loop2": "loop1", "self": "self",
 		"dir/up": "../..", "dir/up-and-in": "../../outside/secret.txt", "dangling": "../outside/new", "dangling-in": "nowhere/new", "dir/env": "../.env", "dots": "dir/../../outside",
 		"trailing": "../outside/", "dot": "../outside/.", "deep": "dir/up/outside/deep", "to-key": "key.pem", "to-fd": "/proc/self/fd/0", "to-mem": "/proc/self/mem", "to-null": "/dev/null",
-		"to-cwd": "/proc/self/cwd", "to-rootdir": "/proc/self/root",
+		"to-cwd": "/proc/self/cwd", "to-rootdir": "/proc/self/root", "to-bare": "bare/x.git", "to-bare-hooks": "bare/x.git/hooks",
 	} {
 		h.must(os.Symlink(aim, h.abs(link)))
 	}
@@ -80,7 +88,7 @@ func (h *hostile) socket(name string) {
 func (h *hostile) guarded() string {
 	h.t.Helper()
 	var out []string
-	for _, top := range []string{h.outside, h.abs(".git"), h.abs(".regie"), h.abs(".ssh"), h.abs(".aws"), h.abs("sub"), h.abs(".env"), h.abs(".ENV.local"), h.abs("id_rsa"), h.abs("key.pem"), h.abs(".git-credentials")} {
+	for _, top := range []string{h.outside, h.abs(".git"), h.abs(".regie"), h.abs(".ssh"), h.abs(".aws"), h.abs("sub"), h.abs("bare"), h.abs(".env"), h.abs(".ENV.local"), h.abs("id_rsa"), h.abs("key.pem"), h.abs(".git-credentials")} {
 		h.must(filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				out = append(out, name+"/")
@@ -138,6 +146,9 @@ func attacks(h *hostile) (refused, readable []string) {
 	readable = []string{
 		".git/config", ".git/hooks/pre-commit", ".GIT/config", ".Git/hooks/pre-commit", ".git./config", ".git /config", ".git\u200c/config", ".g\u0131t/config", ".git::$INDEX_ALLOCATION/config", "git~1/config", "GIT~1/hooks/pre-commit",
 		".regie/regie.yaml", ".REGIE/regie.yaml", "regie~1/regie.yaml", "sub/.git/config", "to-git/config", "to-git/hooks/pre-commit", "to-hook", "dir/../.git/config", "./.git/./hooks/../config", h.dir + "/.git/config", ".git", ".regie", ".git/hooks",
+		"bare/x.git/config", "bare/x.git/HEAD", "bare/x.git/hooks/update", "bare/x.git/hooks/pre-receive", "bare/x.git/hooks", "bare/x.git/CONFIG", "bare/x.git/Hooks/update", "bare/x.git/config.worktree",
+		"bare/x.git/commondir", "bare/x.git/info/attributes", "bare/x.git/objects/info/alternates", "bare/x.git/worktrees/a/gitdir", "bare/x.git/modules/m/config", "to-bare/config", "to-bare-hooks/update",
+		"bare/./x.git/../x.git/config", h.dir + "/bare/x.git/config", "bare/shared/config", "bare/noHead/HEAD", "bare/noHead/head", "bare/noRefs/refs/heads/main", "bare/noRefs/commondir", "bare/noObjects/objects/a",
 	}
 	return refused, readable
 }

@@ -222,6 +222,9 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	case !utf8.Valid(c.before.Data):
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
 	}
+	if c.planned.Special != 0 && c.planned.Mode != modeDelete && !c.same() {
+		say(regie.Say("its set-user-ID, set-group-ID or sticky bit goes with the change (%s)", c.planned.Special.String()))
+	}
 	switch {
 	case c.planned.Mode == modeDelete:
 	case c.huge && c.planned.Mode != modeAppend && c.before.Exists:

@@ -20,6 +20,7 @@ func changesOf(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, err
 		After:  regie.FileState{Hash: planned.After, Size: int64(planned.Size)},
 	}
 	if change.Before.Exists() {
+		change.Special, change.Owner = planned.Special, planned.Owner
 		change.Before.Perm = planned.Perm
 		if change.After.Exists() { // a file that is changed keeps its permissions
 			change.After.Perm = planned.Perm

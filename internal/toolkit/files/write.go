@@ -83,6 +83,9 @@ type intent struct {
 	Marked bool   `json:"marked,omitempty"`
 	Wide   string `json:"wide,omitempty"`
 	Links  uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
+	// Special and Owner are those of regie.FileChange.
+	Special fs.FileMode `json:"special,omitempty"`
+	Owner   *int        `json:"owner,omitempty"`
 }
 
 func (k *toolkit) writeTool() (tool.Tool, error) {
@@ -180,7 +183,7 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 		before.Exists, before.Data, before.Links, before.Large = assumed.Exists, assumed.Data, 1, false // who writes a file gives it one name
 		before.Size = int64(len(before.Data))
 	}
-	planned = intent{Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity()}
+	planned = intent{Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity(), Special: before.Special, Owner: before.Stranger()}
 	if before.Exists {
 		planned.BeforeSize = before.Size
 	}

@@ -78,6 +78,11 @@ type Setting struct {
 	Class regie.EffectClass // read, keyed or once: a server has no probe
 }
 
+// ValidName reports whether a server can have a name at all.
+func ValidName(name string) bool {
+	return len(name) <= 40 && serverName.MatchString(name) && !slices.Contains(taken, strings.ToLower(name))
+}
+
 // Validate checks a configuration without starting anything. It returns CodeBadRequest with what to change.
 func (c Config) Validate() error {
 	switch {

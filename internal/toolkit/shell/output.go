@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/sandbox"
 )
@@ -45,7 +46,7 @@ func brief(said *sandbox.Excerpt) string {
 	if len(end) > maxBrief {
 		end = end[len(end)-maxBrief:]
 	}
-	return "The end of its output:\n" + text(end)
+	return regie.CommandPutOut + text(end)
 }
 
 func ended(s string) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// maxCommand bounds a command in bytes.
-const maxCommand = 64 << 10
+// MaxCommand bounds a command in bytes (spec 11.3).
+const MaxCommand = 64 << 10
 
 // bare are the characters of a word that mean themselves without quotes, in every shell and at every place. A letter is one of ASCII: others
 // look like them.
@@ -31,7 +31,7 @@ var shellOnly = []string{
 // guessed: what is not surely literal is not.
 func literal(command string) ([]string, bool) {
 	odd := func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }
-	if len(command) > maxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
+	if len(command) > MaxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
 		return nil, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")

@@ -80,7 +80,7 @@ func Tools(c Config) ([]tool.Tool, error) {
 			least, most := 1.0, k.most.Seconds()
 			s.Properties["timeout"].Minimum, s.Properties["timeout"].Maximum = &least, &most
 			s.Properties["timeout"].Default = json.RawMessage(strconv.Itoa(int(defaultTimeout.Seconds())))
-			length := maxCommand
+			length := MaxCommand
 			s.Properties["command"].MaxLength = &length
 		},
 	})
@@ -268,7 +268,7 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 			"the command was ended after %s, with everything that it had started; what it did until then stays. %s", timeout, brief(said))
 	case result.Stopped:
 		return tool.Result{}, regie.Errorf(regie.CodeStopRequested,
-			"it was stopped: the command was ended, with everything that it had started; what it did until then stays. %s", brief(said))
+			regie.CommandStopped+"the command was ended, with everything that it had started; what it did until then stays. %s", brief(said))
 	}
 	return tool.Result{Content: report(result, said), Rest: "run it again with its output in a file of the workspace, and read that"}, nil
 }
@@ -295,7 +295,7 @@ func report(r sandbox.Result, said *sandbox.Excerpt) string {
 		fmt.Fprintf(&b, "processes that it had left running, and that were ended: %d\n", r.Left)
 	}
 	for _, m := range r.Removed {
-		fmt.Fprintf(&b, "a command may not make %s in the workspace: it was moved to %s\n", m.From, m.To)
+		fmt.Fprintf(&b, "a command may not make %s in the workspace: it was moved to %s\n", plain.Line(m.From), plain.Line(m.To))
 	}
 	places := func(names []string, what string) {
 		if len(names) > 0 {

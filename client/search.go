@@ -1,0 +1,35 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// Search implements dispatch.Searching.
+func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dispatch.Found, err error) {
+	query := url.Values{"workspace": {in.WorkspaceID.String()}, "q": {in.Text}, "in": {cmp.Or(in.In, "all")}, "mode": {cmp.Or(in.Mode, dispatch.SearchExact)}}
+	if in.Case {
+		query.Set("case", "true")
+	}
+	if in.Under != "" {
+		query.Set("under", in.Under)
+	}
+	if in.Limit > 0 {
+		query.Set("limit", strconv.Itoa(in.Limit))
+	}
+	if !in.Before.IsZero() {
+		query.Set("cursor", in.Before.String())
+	}
+	err = c.call(ctx, http.MethodGet, "/api/v1/search?"+query.Encode(), nil, &out)
+	return out, err
+}
+
+// Models implements dispatch.Searching.
+func (c *Client) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
+	return all[dispatch.ProviderModels](ctx, c, "/api/v1/models")
+}

@@ -1,0 +1,228 @@
+package client
+
+import (
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// The types that a Client's methods take and give, for programs outside of this module, which cannot name those of its internal packages. Each is
+// described where it is defined, and as a schema in the server's /openapi.json.
+type (
+	// AgentView is an agent as it answers now.
+	AgentView = dispatch.AgentView
+	// AnswerRequest is a person's answer to a question (spec 4.5).
+	AnswerRequest = dispatch.AnswerRequest
+	// ClearRequest names the workspace whose cached answers go, by its root; "" means all of them.
+	ClearRequest = dispatch.ClearRequest
+	// Cleared is how many answers went.
+	Cleared = dispatch.Cleared
+	// DecideRequest is a person's word on calls of one approval (spec 4.4).
+	DecideRequest = dispatch.DecideRequest
+	// Delta is a piece of a reply as it streams in.
+	Delta = dispatch.Delta
+	// Fallback is a provider that may go on with a run.
+	Fallback = approval.Fallback
+	// ForkRequest forks a session.
+	ForkRequest = dispatch.ForkRequest
+	// Found is what a search found.
+	Found = dispatch.Found
+	// FoundFile is a part of a file.
+	FoundFile = dispatch.FoundFile
+	// FoundMessage is a message that holds what was looked for.
+	FoundMessage = dispatch.FoundMessage
+	// Item is one thing on a session's stream.
+	Item = dispatch.Item
+	// LimitChange are those of one type of session.
+	LimitChange = dispatch.LimitChange
+	// LimitChanges are limits to be stored.
+	LimitChanges = dispatch.LimitChanges
+	// LimitSettings are the limits of chats and of automations.
+	LimitSettings = dispatch.LimitSettings
+	// LimitValue is one limit.
+	LimitValue = dispatch.LimitValue
+	// LimitValues are the limits of one type of session.
+	LimitValues = dispatch.LimitValues
+	// MessagesRequest names a part of a session's thread.
+	MessagesRequest = dispatch.MessagesRequest
+	// ModelPrice is what a model costs.
+	ModelPrice = dispatch.ModelPrice
+	// ModelView is a model with what it can do and what it costs.
+	ModelView = dispatch.ModelView
+	// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4, 10.1).
+	OnApproval = approval.OnApproval
+	// Policy is what a run allows by itself.
+	Policy = approval.Policy
+	// Presence is what is known of a user being there (spec 5.4).
+	Presence = dispatch.Presence
+	// Prompt is a request as a model gets it (spec 6.1 prompt show).
+	Prompt = dispatch.Prompt
+	// PromptPart is a part of a prompt, in its order.
+	PromptPart = dispatch.PromptPart
+	// PromptRequest names a prompt.
+	PromptRequest = dispatch.PromptRequest
+	// ProviderModels is a configured provider with the models that it has.
+	ProviderModels = dispatch.ProviderModels
+	// ProviderView is a configured provider.
+	ProviderView = dispatch.ProviderView
+	// QueryRequest is a call of a query.
+	QueryRequest = dispatch.QueryRequest
+	// QueryResult is what a query brought.
+	QueryResult = dispatch.QueryResult
+	// ReadRequest says how far the person has read a session; it never goes back.
+	ReadRequest = dispatch.ReadRequest
+	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain (spec 3.3).
+	Relaunch = approval.Relaunch
+	// RemoveRequest removes a session.
+	RemoveRequest = dispatch.RemoveRequest
+	// RenameRequest gives a session another name.
+	RenameRequest = dispatch.RenameRequest
+	// Replay is what running a stored round once more gave (invariant 17).
+	Replay = dispatch.Replay
+	// ReplaySkip is a model call that a Replay does not compare.
+	ReplaySkip = dispatch.ReplaySkip
+	// ReplayStep is one model call of a Replay.
+	ReplayStep = dispatch.ReplayStep
+	// ResolveRequest is a person's word on an UNKNOWN call.
+	ResolveRequest = dispatch.ResolveRequest
+	// RevokeRequest takes standing rules back, all of them or none.
+	RevokeRequest = dispatch.RevokeRequest
+	// Run is the answer to a RunRequest.
+	Run = dispatch.Run
+	// RunRequest is a message for an agent in a workspace.
+	RunRequest = dispatch.RunRequest
+	// SearchRequest is what is looked for.
+	SearchRequest = dispatch.SearchRequest
+	// SessionRequest makes a session.
+	SessionRequest = dispatch.SessionRequest
+	// Stopped is the answer to Stop.
+	Stopped = dispatch.Stopped
+	// TakeBackRequest names a message of a session that waits for its turn.
+	TakeBackRequest = dispatch.TakeBackRequest
+	// UndoRequest says what is to be undone.
+	UndoRequest = dispatch.UndoRequest
+	// WorkspaceRequest names a directory.
+	WorkspaceRequest = dispatch.WorkspaceRequest
+	// MadeToken is a token with its secret, which is shown once.
+	MadeToken = dispatch.MadeToken
+	// SetupLink lets one browser in, once.
+	SetupLink = dispatch.SetupLink
+	// Me is who asks.
+	Me = dispatch.Me
+	// RevokeTokensRequest ends tokens, all of them or none.
+	RevokeTokensRequest = dispatch.RevokeTokensRequest
+	// Role is what somebody may do in a workspace.
+	Role = dispatch.Role
+	// TokenFilter chooses tokens.
+	TokenFilter = store.TokenFilter
+	// TokenRequest asks for a token.
+	TokenRequest = dispatch.TokenRequest
+	// UserView is a user.
+	UserView = dispatch.UserView
+	// Via is how somebody has come in.
+	Via = dispatch.Via
+	// CacheStats is what is in the response cache of a workspace, or of all of them.
+	CacheStats = store.CacheStats
+	// ControlState says what a round would get.
+	ControlState = store.ControlState
+	// Controlled is the answer to a request for control of a session (spec 5.1, decision 43).
+	Controlled = store.Controlled
+	// EnrichmentView is the DATA_ADDED of one message's enrichments with its calls.
+	EnrichmentView = store.EnrichmentView
+	// ExchangeView is one exchange with its reply, its failed attempts and its calls.
+	ExchangeView = store.ExchangeView
+	// ExportedBlob is content that the session names.
+	ExportedBlob = store.ExportedBlob
+	// ExportedExchange is a model call with its failed attempts.
+	ExportedExchange = store.ExportedExchange
+	// ExportedLog is a whole log, row by row, letter by letter.
+	ExportedLog = store.ExportedLog
+	// ExportedRound is a round with its model calls; their replies and calls stand with the messages.
+	ExportedRound = store.ExportedRound
+	// ExportedRow is a row of a log.
+	ExportedRow = store.ExportedRow
+	// Forked is the answer to a Fork.
+	Forked = store.Forked
+	// Inbox is what waits for people (spec 4.4).
+	Inbox = store.Inbox
+	// InboxFilter selects what waits for people.
+	InboxFilter = store.InboxFilter
+	// LogFilter selects logs.
+	LogFilter = store.LogFilter
+	// LogOwner is whose log it is.
+	LogOwner = store.LogOwner
+	// LogReport says of one log whether it is what was written (spec 11.4).
+	LogReport = store.LogReport
+	// Mark is a place in a list that has the newest first.
+	Mark = store.Mark
+	// MessageView is a message with its place in the log and the calls that it owns.
+	MessageView = store.MessageView
+	// Removed is the answer to a Remove.
+	Removed = store.Removed
+	// Resolved is what became of a wait.
+	Resolved = store.Resolved
+	// RoundFilter selects rounds of sessions that were not removed.
+	RoundFilter = store.RoundFilter
+	// RoundSummary is one line of runs list.
+	RoundSummary = store.RoundSummary
+	// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).
+	RoundView = store.RoundView
+	// RuleFilter selects standing rules (spec 4.4).
+	RuleFilter = store.RuleFilter
+	// RuleList is standing rules, the oldest first, with what verifying the logs of their workspaces found (decision 15).
+	RuleList = store.RuleList
+	// SessionExport is all that a person can check of a session (spec 10.3).
+	SessionExport = store.SessionExport
+	// SessionFilter selects sessions; those that were removed are never among them.
+	SessionFilter = store.SessionFilter
+	// SessionSummary is one line of sessions list (spec 10.1).
+	SessionSummary = store.SessionSummary
+	// SessionView is a session with its thread (spec 10.1 sessions show).
+	SessionView = store.SessionView
+	// Mode says whether a user is there (spec 5.4).
+	Mode = store.Mode
+	// Spent is what its model calls have cost.
+	Spent = store.Spent
+	// StandingRule is a rule with what a person wants to know of it (spec 4.4).
+	StandingRule = store.StandingRule
+	// VerifyReport says whether a log is what was written (decision 15).
+	VerifyReport = store.VerifyReport
+	// WhenBusy says what becomes of a message that comes during a round (spec 3).
+	WhenBusy = store.WhenBusy
+)
+
+// What becomes of a message while a round of its session is open (decision 10).
+const (
+	Queue  = store.Queue
+	Steer  = store.Steer
+	Reject = store.Reject
+)
+
+// What becomes of a call that needs an approval (spec 4.4): the round waits for a person, the model is told and goes on, or the round ends.
+const (
+	Park        = approval.Park
+	DenyAndGoOn = approval.DenyAndGoOn
+	FailRun     = approval.FailRun
+)
+
+// What follows a round that acted (spec 3.3).
+const (
+	RelaunchChain  = approval.RelaunchChain
+	RelaunchAnswer = approval.RelaunchAnswer
+)
+
+// The answers to RequestControl (decision 43).
+const (
+	ControlActivated = store.ControlActivated
+	ControlActive    = store.ControlActive
+	ControlQueued    = store.ControlQueued
+)
+
+// Where a search looks, and how.
+const (
+	SearchSessions = dispatch.SearchSessions
+	SearchFiles    = dispatch.SearchFiles
+	SearchExact    = dispatch.SearchExact
+	SearchRegex    = dispatch.SearchRegex
+	SearchSemantic = dispatch.SearchSemantic
+)

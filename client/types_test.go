@@ -1,0 +1,126 @@
+package client_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie/client"
+)
+
+// reached collects the types of this module's internal packages that somebody meets who uses a type.
+func reached(of reflect.Type, seen map[reflect.Type]bool, out map[string]bool) {
+	if seen[of] {
+		return
+	}
+	seen[of] = true
+	if of.Name() != "" && !strings.Contains(of.Name(), "[") && strings.Contains(of.PkgPath(), "regie/internal/") {
+		out[of.Name()] = true
+	}
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		reached(of.Elem(), seen, out)
+	case reflect.Map:
+		reached(of.Key(), seen, out)
+		reached(of.Elem(), seen, out)
+	case reflect.Func:
+		for in := range of.Ins() {
+			reached(in, seen, out)
+		}
+		for result := range of.Outs() {
+			reached(result, seen, out)
+		}
+	case reflect.Struct:
+		for field := range of.Fields() {
+			if field.IsExported() {
+				reached(field.Type, seen, out)
+			}
+		}
+	default:
+	}
+}
+
+// TestTypesHaveNames: whatever a client's method takes or gives has a name that a program outside of this module can write.
+func TestTypesHaveNames(t *testing.T) {
+	wanted := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	for method := range reflect.TypeFor[*client.Client]().Methods() {
+		reached(method.Type, seen, wanted)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || !spec.Assign.IsValid() {
+			return true
+		}
+		if of, ok := spec.Type.(*ast.SelectorExpr); ok && of.Sel.Name == spec.Name.Name {
+			named[spec.Name.Name] = true
+		}
+		return true
+	})
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if !named[name] {
+			t.Errorf("%s has no name in package client", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !wanted[name] {
+			t.Errorf("%s is named, and nothing leads to it", name)
+		}
+	}
+}
+
+// TestOutside builds and runs a program of another module, which uses the client with nothing of this module's internals.
+func TestOutside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	repository, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, requires, _ := strings.Cut(string(module), "\nrequire")
+	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(filepath.Join("testdata", "outside", "main.go.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/outside\n\ngo 1.26.0\n\nrequire github.com/regie-run/regie v0.0.0\n\nreplace github.com/regie-run/regie => " + repository + "\n\nrequire" + requires,
+		"go.sum": string(sums), "main.go": string(program),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := newDocument(t)
+	server := httptest.NewServer(d)
+	defer server.Close()
+	command := exec.CommandContext(t.Context(), "go", "run", ".", server.URL)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
+	if said, err := command.CombinedOutput(); err != nil || string(said) != "done\n" {
+		t.Errorf("%v: %s", err, said)
+	}
+}

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Inbox implements dispatch.Control.
+func (c *Client) Inbox(ctx context.Context, f store.InboxFilter) (store.Inbox, error) {
+	query := selected(f.Root, f.Short, f.ID)
+	if !f.SessionID.IsZero() {
+		query.Set("session", f.SessionID.String())
+	}
+	if f.Brief {
+		query.Set("brief", "true")
+	}
+	if f.Closed {
+		query.Set("state", "all")
+	}
+	limit := cmp.Or(f.Limit, math.MaxInt)
+	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
+	err := pages(ctx, c, "/api/v1/inbox", query, f.After, 500, func(p inboxPage) (string, int) {
+		out.Approvals, out.Questions = append(out.Approvals, p.Approvals...), append(out.Questions, p.Questions...)
+		return p.Next, limit - min(len(out.Approvals), len(out.Questions)) // a page has both of them, and the limit is of each
+	})
+	out.Approvals, out.Questions = out.Approvals[:min(limit, len(out.Approvals))], out.Questions[:min(limit, len(out.Questions))]
+	return out, err
+}
+
+type inboxPage struct {
+	store.Inbox
+	Next string `json:"next_cursor"`
+}
+
+// Rules implements dispatch.Control.
+func (c *Client) Rules(ctx context.Context, f store.RuleFilter) (store.RuleList, error) {
+	query := selected(f.Root, f.Short, f.ID)
+	query.Set("ended", strconv.FormatBool(f.Ended))
+	out := store.RuleList{Rules: []store.StandingRule{}}
+	wanted := cmp.Or(f.Limit, math.MaxInt)
+	err := pages(ctx, c, "/api/v1/rules", query, f.After, wanted, func(p rulePage) (string, int) {
+		out.Rules = append(out.Rules, p.Items...)
+		out.Audit, out.AuditError = cmp.Or(out.Audit, p.Audit), cmp.Or(out.AuditError, p.AuditError)
+		return p.Next, wanted - len(out.Rules)
+	})
+	return out, err
+}
+
+type rulePage struct {
+	page[store.StandingRule]
+	Audit      *store.VerifyReport `json:"audit"`
+	AuditError string              `json:"audit_error"`
+}
+
+// maxPage is how many things a page is asked to have at most.
+const maxPage = 500
+
+// pages reads a list page by page, behind a place of it that somebody knows from elsewhere. take is given each, and returns the cursor of the next one,
+// empty at the end, and how many things are still wanted of it.
+func pages[P any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int, take func(P) (next string, wanted int)) error {
+	next := store.Cursor(path[strings.LastIndexByte(path, '/')+1:], from)
+	for {
+		var p P
+		if next != "" {
+			query.Set("cursor", next)
+		}
+		query.Set("limit", strconv.Itoa(min(wanted, maxPage)))
+		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &p); err != nil {
+			return err
+		}
+		if next, wanted = take(p); next == "" || wanted <= 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regie-run/regie/internal/provider/providertest"
+)
+
+// newcomer is somebody who sees Regie for the first time: a terminal with one program in it, and a home where nothing is.
+type newcomer struct {
+	*pane
+	home string
+}
+
+// newNewcomer starts a line of shell in a terminal of 80 columns, in an empty environment but for the variables.
+func newNewcomer(t *testing.T, line string, variables ...string) *newcomer {
+	t.Helper()
+	needsTmux(t)
+	regie, err := exec.LookPath("regie")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "term") //nolint:usetesting // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &newcomer{&pane{t: t, name: "pane", env: []string{"PATH=" + os.Getenv("PATH"), "TMUX_TMPDIR=" + dir, "LC_ALL=C.UTF-8", "TERM=xterm-256color"}}, filepath.Join(dir, "home")}
+	work := filepath.Join(dir, "work")
+	for _, made := range []string{term.home, work} {
+		if err := os.Mkdir(made, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := filepath.Join(dir, "go.sh")
+	text := fmt.Sprintf("trap : INT\ncd %s\nexport HOME=%s PATH=%s:$PATH OLLAMA_HOST=127.0.0.1:1\n%s\n%s\necho exit=$?\nexec cat\n", work, term.home, filepath.Dir(regie),
+		strings.Join(variables, "\n"), line)
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		term.kill()
+		_ = os.RemoveAll(dir)
+	})
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", term.name, "-x", "80", "-y", "60", "env", "-i", "PATH="+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "sh", script)
+	return term
+}
+
+// shows waits until the screen ends with, or holds, something, and returns it.
+func (term *newcomer) shows(what string) (screen string) {
+	term.t.Helper()
+	term.until(what, func() bool {
+		screen = strings.TrimRight(term.joined(), "\n ")
+		return strings.HasSuffix(screen, what) || (strings.HasPrefix(what, "exit=") || what == "/help") && strings.Contains(screen, what)
+	})
+	return screen
+}
+
+// stored is what regie setup has stored, empty where that is nothing.
+func (term *newcomer) stored() string {
+	term.t.Helper()
+	name := filepath.Join(term.home, ".config", "regie", "setup.yaml")
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	if info.Mode().Perm() != 0o600 {
+		term.t.Errorf("%s has mode %v", name, info.Mode())
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		term.t.Fatal(err)
+	}
+	return string(data)
+}
+
+var (
+	aPort = regexp.MustCompile(`127\.0\.0\.1:\d{2,}`)
+	aTemp = regexp.MustCompile(`/\S*/term\d+`)
+)
+
+// shownAs compares a screen with a file.
+func shownAs(t *testing.T, name, screen string) {
+	t.Helper()
+	screen = aTemp.ReplaceAllString(aPort.ReplaceAllString(screen, "127.0.0.1:PORT"), "/DIR") + "\n"
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(screen), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), screen); diff != "" {
+		t.Errorf("%s (-want +got, -update writes it):\n%s", file, diff)
+	}
+}
+
+// keyed is a model server that wants a key.
+func keyed(t *testing.T, key string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`)
+			return
+		}
+		fmt.Fprint(w, `{"object":"list","data":[{"id":"large-1","object":"model"},{"id":"small-1","object":"model"}]}`)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// TestFirstMinute is what a new user sees (spec 10.1), in each language: no model anywhere, a wrong key, a right one; a key in the environment; Ollama on
+// this machine; no terminal.
+func TestFirstMinute(t *testing.T) {
+	t.Parallel()
+	const right, wrong = "sk-right-canary-0123", "sk-wrong-canary-0123"
+	for lang, words := range map[string]map[string]string{
+		"en": {"which": "Which?", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "name):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
+		"fr": {"which": "Lequel ?", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "nom) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
+	} {
+		t.Run("none-"+lang, func(t *testing.T) {
+			t.Parallel()
+			address := keyed(t, right)
+			term := newNewcomer(t, "regie setup", "export REGIE_LANG="+lang)
+			for _, key := range []string{wrong, right} {
+				term.shows(words["which"])
+				term.enter("2")
+				term.shows(words["address"])
+				term.enter(address)
+				term.shows(words["key"])
+				if term.enter(key); key == right {
+					continue
+				}
+				if term.shows(words["which"]); term.stored() != "" {
+					t.Errorf("a wrong key is stored: %s", term.stored())
+				}
+			}
+			term.shows(words["model"])
+			term.enter("2")
+			screen := term.shows("exit=0")
+			shownAs(t, "first.none."+lang, screen)
+			if strings.Contains(screen, "canary") {
+				t.Error("a key is shown")
+			}
+			if s := term.stored(); !strings.Contains(s, right) || strings.Contains(s, wrong) || !strings.Contains(s, "small-1") {
+				t.Errorf("stored: %s", s)
+			}
+		})
+		t.Run("key-"+lang, func(t *testing.T) {
+			t.Parallel()
+			term := newNewcomer(t, "echo what stood there; echo before; regie", "export REGIE_LANG="+lang, "export OPENAI_API_KEY=sk-canary-0123456789")
+			term.sees("regie main ", words["prompt"])
+			screen := term.joined()
+			if !strings.Contains(screen, words["openai"]) || strings.Contains(screen, "canary") {
+				t.Errorf("a key is shown, or not that it was found:\n%s", screen)
+			}
+			if !strings.HasPrefix(screen, "what stood there\nbefore\n") || !strings.HasPrefix(term.screen(), "what stood there\n") {
+				t.Errorf("the chat draws over what the terminal shows of others:\n%s", screen)
+			}
+		})
+		t.Run("ollama-"+lang, func(t *testing.T) {
+			t.Parallel()
+			var format providertest.Format
+			for _, f := range providertest.Formats() {
+				if f.Name == "ollama" {
+					format = f
+				}
+			}
+			server := providertest.NewServer(t, &format)
+			server.Models = []string{"nomic-embed-text", "qwen3:8b"}
+			term := newNewcomer(t, "regie", "export REGIE_LANG="+lang, "export OLLAMA_HOST="+server.URL)
+			if screen := term.shows(words["prompt"]); !strings.Contains(screen, words["ollama"]) {
+				t.Errorf("it does not say what was found:\n%s", screen)
+			}
+		})
+		t.Run("no-terminal-"+lang, func(t *testing.T) {
+			t.Parallel()
+			term := newNewcomer(t, "regie < /dev/null", "export REGIE_LANG="+lang)
+			shownAs(t, "first.pipe."+lang, term.shows("exit=3"))
+		})
+	}
+}
+
+// TestSetupInterrupted: Ctrl-C in the middle leaves nothing half stored, and what was stored before as it was.
+func TestSetupInterrupted(t *testing.T) {
+	address := keyed(t, "sk-right-canary-0123")
+	term := newNewcomer(t, "regie setup --provider demo; regie setup", "export REGIE_LANG=en")
+	term.shows("Which?")
+	before := term.stored()
+	term.enter("2")
+	term.shows("http://127.0.0.1:8000/v1):")
+	term.enter(address)
+	term.shows("empty for none):")
+	term.types("sk-right-can")
+	term.press("C-c")
+	term.shows("exit=130")
+	if before == "" || term.stored() != before {
+		t.Errorf("stored: %q, before %q", term.stored(), before)
+	}
+	if screen := term.screen(); strings.Contains(screen, "sk-right") {
+		t.Errorf("a key is shown:\n%s", screen)
+	}
+}
+
+// TestSetupOverruled: where the person's own file names another provider, setup says that it goes first.
+func TestSetupOverruled(t *testing.T) {
+	term := newNewcomer(t, "mkdir -p $HOME/.config/regie; echo 'agents: {main: {provider: ollama, model: m}}' > $HOME/.config/regie/regie.yaml; regie setup --provider demo", "export REGIE_LANG=en")
+	if screen := term.shows("exit=0"); !strings.Contains(strings.ReplaceAll(screen, "\n", ""), "regie.yaml goes before it") {
+		t.Errorf("%s", screen)
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// inOrder checks that texts stand below each other, each once at least.
+func (p *pane) inOrder(texts ...string) {
+	p.t.Helper()
+	rest := p.joined()
+	for _, text := range texts {
+		_, behind, found := strings.Cut(rest, text)
+		if !found {
+			p.t.Errorf("%q does not stand below what was before it:\n%s", text, p.all())
+			return
+		}
+		rest = behind
+	}
+}
+
+// TestScreenCommandQueued types a message while the person's own command runs: what came of the command stands below the command, and above the message
+// and its answer.
+func TestScreenCommandQueued(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, reply("The answer."))
+	p := emulator(s, 80, 50, "chat")
+	p.sees("›", "ready")
+	p.enter("!while ! test -e go; do sleep 0.1; done; seq 3")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("working", "shell_exec  ")
+	p.enter("and a message")
+	p.sees("and a message", "working")
+	if err := os.WriteFile(s.work("go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("The answer.", "ready")
+	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› and a message", "The answer.")
+	p.press("C-d")
+	p.ends(0)
+}
+
+// TestScreenCommandStopped interrupts the person's own command: what it had put out stays, that it was stopped is said, and a chat that is opened later shows
+// the same.
+func TestScreenCommandStopped(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := emulator(s, 120, 50, "chat")
+	p.sees("›", "ready")
+	p.enter("!seq 7 9; sleep 60")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("working", "│ 9")
+	p.press("Escape")
+	p.sees("│ 7", "│ 9", "stopped, with everything that it had started", "regie runs resolve", "ready")
+	if strings.Contains(p.all(), "nobody knows") {
+		t.Errorf("it tells the person who stopped it that nobody knows:\n%s", p.all())
+	}
+	p.press("C-d")
+	p.ends(0)
+	again := emulator(s, 120, 50, "chat", "-c")
+	again.sees("stopped, with everything", "ready")
+	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "stopped, with everything")
+	again.press("C-d")
+	again.ends(0)
+}
+
+// TestScreenCommandPast opens a chat again in which the person gave commands: what came of each stands below it, also that nobody knows it.
+func TestScreenCommandPast(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := emulator(s, 120, 50, "chat")
+	p.sees("›", "ready")
+	p.enter("!seq 7 9")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("│ 9", "ready")
+	p.enter("!echo denied")
+	p.sees("[l]")
+	p.press("n")
+	p.sees("the command was not run", "ready")
+	p.enter("!echo begun; sleep 60")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("working", "│ begun")
+	pid := strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_pid}"))
+	kill(t, pid)
+	p.sees("exit=137")
+	taken := emulator(s, 120, 50, "chat", "-c") // it finds out
+	taken.sees("nobody knows what came of it", "ready")
+	taken.press("C-d")
+	taken.ends(0)
+	again := emulator(s, 120, 50, "chat", "-c")
+	again.sees("nobody knows what came of it", "ready")
+	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "regie runs resolve")
+	if strings.Contains(again.all(), "calls:") {
+		t.Errorf("a count stands in place of what came of it:\n%s", again.all())
+	}
+	again.press("C-d")
+	again.ends(0)
+	plain := s.regie("chat", "--plain", "-c")
+	for _, want := range []string{"› !seq 7 9", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "> "} {
+		plain.expect(want)
+	}
+	plain.enter("/exit")
+	plain.ends(0)
+}
+
+// TestScreenCommandHidden asks about a command that no answer for longer can cover, and that hides a part behind padding: the keys that would do nothing are not
+// offered, and the part is seen.
+func TestScreenCommandHidden(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shellExec("ls"+strings.Repeat("\n", 100)+strings.Repeat("#a\n", 200)+"rm -rf secret\n"+strings.Repeat("#b\n", 200)))
+	p := emulator(s, 100, 40, "chat")
+	p.sees("›", "ready")
+	p.enter("look")
+	p.sees("rm -rf secret", "more times", "[y] once", "[e] edit", "[v]", "[l]")
+	if screen := p.screen(); strings.Contains(screen, "[s]") || strings.Contains(screen, "[a]") {
+		t.Errorf("an answer for longer is offered:\n%s", screen)
+	}
+	p.press("n")
+	p.sees("DENIED", "ready")
+	p.press("C-d")
+	p.ends(0)
+	c := s.regie("chat", "--plain")
+	c.expect("> ")
+	c.enter("!echo hello; printf x")
+	c.expect("[y] once  [e] edit  [n] no")
+	c.enter("n")
+	c.expect("the command was not run")
+	c.expect("> ")
+	c.enter("/exit")
+	c.ends(0)
+}
+
+// shellExec has the model run a command.
+func shellExec(command string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		arguments, _ := json.Marshal(map[string]string{"command": command})
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece(w, map[string]any{"tool_calls": []any{map[string]any{
+			"index": 0, "id": "shell", "type": "function", "function": map[string]any{"name": "shell__shell_exec", "arguments": string(arguments)},
+		}}})
+		finish(w, "tool_calls")
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestScreenTiny asks in a terminal of 20 columns and 5 lines: what is picked is seen, and nothing of the live part stays in the scrollback.
+func TestScreenTiny(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue", "yellow", "violet"]}`), reply("Done."))
+	p := emulator(s, 20, 5, "chat")
+	p.sees("›")
+	p.enter("/help")
+	p.sees("Tab")
+	p.enter("ask")
+	p.sees("? Which colour?", "▸ 1  red", "[Enter] answer")
+	p.press("Down")
+	p.sees("▸ 2  green")
+	p.press("Enter")
+	p.sees("Done.", "ready")
+	p.once("ready")
+	p.once("→ green")
+	p.press("C-d")
+	p.ends(0)
+}
+
+// TestScreenPaste sends 10,000 pasted lines: the model gets all of them, and the scrollback the first and the last.
+func TestScreenPaste(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, reply("Got it."))
+	p := emulator(s, 80, 24, "chat")
+	p.sees("›", "ready")
+	var big strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&big, "pasted line %d\n", i)
+	}
+	file := filepath.Join(s.dir, "big")
+	if err := os.WriteFile(file, []byte(big.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.tmux("load-buffer", file)
+	p.tmux("paste-buffer", "-p", "-t", p.name)
+	p.sees("[pasted: 10,000 lines]")
+	p.press("Enter")
+	p.sees("pasted line 9999", "Got it.", "ready")
+	if all := p.all(); strings.Count(all, "pasted line") != 59 || !strings.Contains(all, "more lines") || !strings.Contains(s.read(), `pasted line 5000\n`) {
+		t.Errorf("the scrollback has %d lines of it:\n%s", strings.Count(all, "pasted line"), all)
+	}
+	p.press("C-d")
+	p.ends(0)
+}

@@ -1,0 +1,356 @@
+package access
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// allowed returns why a caller may not do what a scope opens to things that have ids.
+func (c *confined) allowed(ctx context.Context, scope regie.TokenScope, ids ...regie.ID) error {
+	if err := Require(ctx, scope); err != nil {
+		return err
+	}
+	return c.mine(ctx, ids...)
+}
+
+// Decide implements dispatch.Control.
+func (c *confined) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	if err := c.allowed(ctx, regie.ScopeApprove, in.ApprovalID); err != nil {
+		return store.Resolved{}, err
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Decide(ctx, in)
+}
+
+// Answer implements dispatch.Control.
+func (c *confined) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	if err := c.allowed(ctx, regie.ScopeApprove, in.QuestionID); err != nil {
+		return store.Resolved{}, err
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Answer(ctx, in)
+}
+
+// Resolve implements dispatch.Control.
+func (c *confined) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+	if err := c.allowed(ctx, regie.ScopeApprove, in.CallID); err != nil {
+		return err
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Resolve(ctx, in)
+}
+
+// Revoke implements dispatch.Control.
+func (c *confined) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
+	if err := c.allowed(ctx, regie.ScopeAdmin, in.RuleIDs...); err != nil {
+		return err
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Revoke(ctx, in)
+}
+
+// Remove implements dispatch.Sessions. A session of an OpenAI-compatible client is that client's own, which may have it forgotten.
+func (c *confined) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
+	if err := c.mine(ctx, in.SessionID); err != nil {
+		return store.Removed{}, err
+	}
+	if err := Require(ctx, regie.ScopeAdmin); err != nil {
+		view, failed := c.inner.Sessions(ctx, store.SessionFilter{ID: in.SessionID, Limit: 1})
+		if failed != nil || len(view) == 0 || view[0].Origin != regie.OriginAPISession || Require(ctx, regie.ScopeCompletions) != nil {
+			return store.Removed{}, err
+		}
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Remove(ctx, in)
+}
+
+// Rename implements dispatch.Sessions.
+func (c *confined) Rename(ctx context.Context, in dispatch.RenameRequest) error {
+	if err := c.mine(ctx, in.SessionID); err != nil {
+		return err
+	}
+	return c.inner.Rename(ctx, in)
+}
+
+// MarkRead implements dispatch.Sessions.
+func (c *confined) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
+	if err := c.mine(ctx, in.SessionID); err != nil {
+		return err
+	}
+	return c.inner.MarkRead(ctx, in)
+}
+
+// Fork implements dispatch.Sessions.
+func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
+	err := c.mine(ctx, in.From)
+	if err == nil && !in.RoundID.IsZero() {
+		err = c.mine(ctx, in.RoundID)
+	}
+	if err == nil {
+		err = c.mineOrNew(ctx, in.SessionID)
+	}
+	if err != nil {
+		return store.Forked{}, err
+	}
+	return c.inner.Fork(ctx, in)
+}
+
+// PlanUndo implements dispatch.Undoing.
+func (c *confined) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error) {
+	if err := c.undoes(ctx, &in); err != nil {
+		return regie.UndoPlan{}, err
+	}
+	return c.inner.PlanUndo(ctx, in)
+}
+
+// Undo implements dispatch.Undoing.
+func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
+	if in.Force {
+		if err := Require(ctx, regie.ScopeAdmin); err != nil {
+			return regie.Undo{}, err
+		}
+	}
+	if err := c.undoes(ctx, &in); err != nil {
+		return regie.Undo{}, err
+	}
+	in.By = From(ctx).by(in.By)
+	return c.inner.Undo(ctx, in)
+}
+
+// undoes settles what an undo may be about.
+func (c *confined) undoes(ctx context.Context, in *dispatch.UndoRequest) error {
+	caller := From(ctx)
+	switch {
+	case caller == nil:
+		return errNobody
+	case !caller.Restricted():
+		return nil
+	}
+	if err := inPart(ctx, in.Short); err != nil {
+		return err
+	}
+	ids := slices.Clone(in.Over)
+	for _, id := range []regie.ID{in.Target, in.SessionID} {
+		if !id.IsZero() {
+			ids = append(ids, id)
+		}
+	}
+	if in.Back != "" {
+		back, err := regie.ParseID(in.Back)
+		if err != nil {
+			return inPart(ctx, in.Back)
+		}
+		ids = append(ids, back)
+	}
+	if err := c.mine(ctx, ids...); err != nil {
+		return err
+	}
+	if err := c.mineOrNew(ctx, in.UndoID); err != nil {
+		return err
+	}
+	roots, err := c.at(ctx, in.Root)
+	switch {
+	case err != nil:
+		return err
+	case len(ids) > len(in.Over): // an id says where
+		return nil
+	case len(roots) != 1:
+		return regie.Errorf(regie.CodeBadRequest, "say which workspace is meant")
+	}
+	in.Root = roots[0]
+	return nil
+}
+
+// ClearCache implements dispatch.Caching.
+func (c *confined) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
+	var out dispatch.Cleared
+	if err := Require(ctx, regie.ScopeAdmin); err != nil {
+		return out, err
+	}
+	roots, err := c.at(ctx, in.Root)
+	for _, at := range roots {
+		some, err := c.inner.ClearCache(ctx, dispatch.ClearRequest{Root: at})
+		if out.Entries += some.Entries; err != nil {
+			return out, err
+		}
+	}
+	return out, err
+}
+
+// OpenWorkspace implements dispatch.Places. Which directories of the machine agents work in is the admin's to say: others open what is there already. A
+// restricted caller opens what it sees, by a directory of it: nothing is made, and no file is looked at.
+func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
+	caller := From(ctx)
+	switch {
+	case caller == nil:
+		return regie.Workspace{}, errNobody
+	case !caller.Restricted():
+		in.Known = !caller.Has(regie.ScopeAdmin)
+		return c.inner.OpenWorkspace(ctx, in)
+	}
+	places, err := c.places(ctx)
+	var found regie.Workspace
+	for i := range places {
+		if root := places[i].Root; root != "" && len(root) > len(found.Root) && (in.Path == root || strings.HasPrefix(path.Clean(in.Path), strings.TrimSuffix(root, "/")+"/")) {
+			found = places[i]
+		}
+	}
+	if found.Root != "" {
+		return found, nil
+	}
+	if err == nil {
+		err = regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", in.Path)
+	}
+	return regie.Workspace{}, err
+}
+
+// NewSession implements dispatch.Places.
+func (c *confined) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
+	err := c.mineOrNew(ctx, in.SessionID)
+	if err == nil && !in.WorkspaceID.IsZero() && !From(ctx).Sees(in.WorkspaceID) {
+		err = nothing(in.WorkspaceID)
+	}
+	if err != nil {
+		return regie.Session{}, err
+	}
+	return c.inner.NewSession(ctx, in)
+}
+
+// Query implements dispatch.Places.
+func (c *confined) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {
+	caller := From(ctx)
+	switch {
+	case caller == nil:
+		return dispatch.QueryResult{}, errNobody
+	case !caller.Sees(in.WorkspaceID):
+		return dispatch.QueryResult{}, nothing(in.WorkspaceID)
+	}
+	return c.inner.Query(ctx, in)
+}
+
+// Me implements dispatch.Identity.
+func (c *confined) Me(ctx context.Context) (dispatch.Me, error) {
+	caller := From(ctx)
+	if caller == nil {
+		return dispatch.Me{}, errNobody
+	}
+	out, err := c.inner.Me(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Via, out.Scopes = caller.Via, caller.Scopes()
+	if !caller.everything() {
+		token := caller.Token
+		out.Token = &token
+		out.User.User = caller.User
+	}
+	out.Workspaces, err = c.places(ctx)
+	return out, err
+}
+
+// Tokens implements dispatch.Identity. A restricted caller sees those tokens that see no more than it does.
+func (c *confined) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
+	if err := Require(ctx, regie.ScopeAdmin); err != nil {
+		return nil, err
+	}
+	out := []regie.Token{}
+	for {
+		found, err := c.inner.Tokens(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			if From(ctx).covers(&found[i]) {
+				out = append(out, found[i])
+			}
+		}
+		switch {
+		case filter.Limit == 0 || len(found) < filter.Limit:
+			return out, nil
+		case len(out) >= filter.Limit:
+			return out[:filter.Limit], nil
+		}
+		last := &found[len(found)-1] // a page of tokens that the caller does not see is not the end of the list
+		filter.After = store.Mark{At: last.CreatedAt, ID: last.ID}
+	}
+}
+
+// covers reports whether a token sees no more than the caller.
+func (c *Caller) covers(t *regie.Token) bool {
+	if !c.Restricted() {
+		return true
+	}
+	return len(t.Workspaces) > 0 && !slices.ContainsFunc(t.Workspaces, func(id regie.ID) bool { return !c.Sees(id) })
+}
+
+// AddToken implements dispatch.Identity. Nobody gives away what they do not have: not a scope, not a workspace, not a day.
+func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatch.MadeToken, error) {
+	if err := Require(ctx, regie.ScopeAdmin); err != nil {
+		return dispatch.MadeToken{}, err
+	}
+	caller := From(ctx)
+	for _, scope := range in.Scopes {
+		if slices.Contains(regie.TokenScopes(), scope) && !caller.Has(scope) {
+			return dispatch.MadeToken{}, regie.Errorf(regie.CodeMissingScope, "a token gives away what it has itself, and it does not have the scope %s", string(scope))
+		}
+	}
+	for _, id := range in.Workspaces {
+		if !caller.Sees(id) {
+			return dispatch.MadeToken{}, nothing(id)
+		}
+	}
+	if caller.Restricted() && in.Workspaces == nil {
+		in.Workspaces = slices.Clone(caller.Token.Workspaces)
+	}
+	if caller.Via == dispatch.ViaToken {
+		if end := caller.Token.ExpiresAt; !end.IsZero() && (in.ExpiresAt.IsZero() || in.ExpiresAt.After(end)) {
+			in.ExpiresAt = end
+		}
+		if caller.Token.OnApproval == "deny" && in.OnApproval != "deny" {
+			in.OnApproval = "deny"
+		}
+	}
+	in.By = caller.by(in.By)
+	return c.inner.AddToken(ctx, in)
+}
+
+// SetupLink implements dispatch.Identity. A browser that is let in does everything, so that whoever lets it in has to be the person: no token is.
+func (c *confined) SetupLink(ctx context.Context) (dispatch.SetupLink, error) {
+	caller := From(ctx)
+	switch {
+	case caller == nil:
+		return dispatch.SetupLink{}, errNobody
+	case caller.Via == dispatch.ViaToken:
+		return dispatch.SetupLink{}, regie.Errorf(regie.CodeForbidden, "a token lets no browser in: a browser does everything, as the token of the data directory")
+	}
+	return c.inner.SetupLink(ctx)
+}
+
+// RevokeTokens implements dispatch.Identity.
+func (c *confined) RevokeTokens(ctx context.Context, in dispatch.RevokeTokensRequest) error {
+	caller := From(ctx)
+	itself := caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID // whoever leaves needs no scope for it
+	if err := Require(ctx, regie.ScopeAdmin); err != nil && !itself {
+		return err
+	}
+	for _, id := range in.TokenIDs {
+		if !caller.Restricted() {
+			break
+		}
+		found, err := c.inner.Tokens(ctx, store.TokenFilter{ID: id})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || !caller.covers(&found[0]) {
+			return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", "token", id)
+		}
+	}
+	in.By = caller.by(in.By)
+	return c.inner.RevokeTokens(ctx, in)
+}

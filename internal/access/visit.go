@@ -1,0 +1,167 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+)
+
+// Limits are what one token may ask of one server; zero fields mean the defaults. The token of the data directory has none: it is its owner's.
+type Limits struct {
+	// PerMinute is how many requests a minute may have, Requests how many are answered at once, and Streams how many streams are open.
+	PerMinute, Requests, Streams int
+}
+
+// The defaults of Limits.
+const (
+	DefaultPerMinute = 1200
+	DefaultRequests  = 64
+	DefaultStreams   = 1000
+)
+
+// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute, and a sixth of that may come at once.
+type load struct {
+	left     float64
+	at       time.Time
+	requests int
+	streams  int
+}
+
+func (l Limits) burst() float64 { return max(1, float64(cmp.Or(l.PerMinute, DefaultPerMinute))/6) }
+
+// fill lets flow back what time has brought.
+func (l *load) fill(limits Limits, now time.Time) {
+	perSecond := float64(cmp.Or(limits.PerMinute, DefaultPerMinute)) / 60
+	l.left = min(limits.burst(), l.left+perSecond*max(0, now.Sub(l.at).Seconds()))
+	l.at = now
+}
+
+// visit is a request of a token from its beginning to its end, or a stream.
+type visit struct {
+	gate   *Gate
+	caller *Caller
+	cancel context.CancelCauseFunc
+	stream bool // counts as one
+}
+
+type visitKey struct{}
+
+// Enter lets a caller's request in: its context ends, with ErrEnded, once the caller's token is revoked or has expired. done is to be called when it
+// was answered. It returns CodeTooManyRequests where the token has had its share, and after how long to ask again.
+func (g *Gate) Enter(ctx context.Context, caller *Caller) (in context.Context, done func(), again time.Duration, err error) {
+	ctx = With(ctx, caller)
+	if caller.everything() {
+		return ctx, func() {}, 0, nil
+	}
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.loads == nil {
+		g.loads, g.open = map[regie.ID]*load{}, map[*visit]struct{}{}
+	}
+	l := g.loads[caller.Token.ID]
+	if l == nil {
+		l = &load{left: g.Limits.burst(), at: now}
+		g.loads[caller.Token.ID] = l
+	}
+	l.fill(g.Limits, now)
+	if l.left < 1 {
+		perSecond := float64(cmp.Or(g.Limits.PerMinute, DefaultPerMinute)) / 60
+		again = time.Duration((1 - l.left) / perSecond * float64(time.Second))
+		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
+			"the token %s asks too often: at most %d times in a minute", caller.Token.Name, cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
+	}
+	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
+		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d requests open: more wait for their end", caller.Token.Name, most)
+	}
+	l.left--
+	l.requests++
+	v := &visit{gate: g, caller: caller}
+	in, v.cancel = context.WithCancelCause(ctx)
+	g.open[v] = struct{}{}
+	return context.WithValue(in, visitKey{}, v), func() { v.leave() }, 0, nil
+}
+
+// leave ends a visit, once.
+func (v *visit) leave() {
+	g := v.gate
+	g.mu.Lock()
+	if _, there := g.open[v]; there {
+		delete(g.open, v)
+		l := g.loads[v.caller.Token.ID]
+		if v.stream {
+			l.streams--
+		} else {
+			l.requests--
+		}
+	}
+	g.mu.Unlock()
+	v.cancel(nil)
+}
+
+// Stay makes a request a stream: it is no longer one of those that are answered at once. Where base is not nil the stream outlives its request and
+// ends with base; the context that it is told in has the caller. It returns CodeTooManyRequests where the token has too many streams.
+func Stay(ctx, base context.Context) (stays context.Context, done func(), err error) {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	if base == nil {
+		base = ctx
+	} else if caller := From(ctx); caller != nil {
+		base = With(base, caller)
+	}
+	if v == nil {
+		return base, func() {}, nil
+	}
+	g := v.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.loads[v.caller.Token.ID]
+	if most := cmp.Or(g.Limits.Streams, DefaultStreams); l.streams >= most {
+		return nil, nil, tooManyStreams(v.caller, most)
+	}
+	l.streams++
+	stream := &visit{gate: g, caller: v.caller, stream: true}
+	stays, stream.cancel = context.WithCancelCause(base)
+	g.open[stream] = struct{}{}
+	if _, there := g.open[v]; there { // the request itself waits for the stream's end, or has given its place away
+		delete(g.open, v)
+		l.requests--
+	}
+	return stays, stream.leave, nil
+}
+
+// Room returns CodeTooManyRequests where a token has too many streams for another one, as Stay.
+func Room(ctx context.Context) error {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	if v == nil {
+		return nil
+	}
+	v.gate.mu.Lock()
+	defer v.gate.mu.Unlock()
+	most := cmp.Or(v.gate.Limits.Streams, DefaultStreams)
+	if v.gate.loads[v.caller.Token.ID].streams >= most {
+		return tooManyStreams(v.caller, most)
+	}
+	return nil
+}
+
+func tooManyStreams(caller *Caller, most int) error {
+	return regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them", caller.Token.Name, most)
+}
+
+// tidy forgets tokens that have nothing open and all of their share.
+func (g *Gate) tidy(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, l := range g.loads {
+		if l.fill(g.Limits, now); l.requests == 0 && l.streams == 0 && l.left >= g.Limits.burst() {
+			delete(g.loads, id)
+		}
+	}
+	for id, at := range g.used {
+		if now.Sub(at) > usedEvery {
+			delete(g.used, id)
+		}
+	}
+}

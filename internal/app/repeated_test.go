@@ -1,0 +1,472 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// keyedCase is a write that comes with an Idempotency-Key, and then again.
+type keyedCase struct {
+	path, body string
+	// other is another body or, where it begins with a question mark, another query: it is refused. Empty: the operation takes neither.
+	other string
+	// between happens in front of the second time, which does not take it back.
+	between func()
+	// once says whether the write had its effect, and that once.
+	once func() bool
+	// again is the code of the second answer where it cannot be that of the first.
+	again regie.Code
+}
+
+// keyedHouse is a house whose agent does what the message says.
+type keyedHouse struct {
+	*house
+	place regie.Workspace
+	acted int
+}
+
+func newKeyedHouse(t *testing.T) *keyedHouse {
+	t.Helper()
+	k := &keyedHouse{}
+	fails := action(t, "test.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		k.acted++
+		return tool.Result{}, regie.Errorf(regie.CodeInternal, "nobody knows what became of it")
+	}, nil)
+	var m *model
+	does := func(w http.ResponseWriter, r *http.Request) {
+		said := m.last()
+		switch {
+		case strings.Contains(said, "please ask"):
+			says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`})(w, r)
+		case strings.Contains(said, "please write"):
+			at := strings.Index(said, "please write ") + len("please write ")
+			says("", write("w", said[at:at+8]+".txt", "x\n"))(w, r)
+		case strings.Contains(said, "please act"):
+			says("", call{"x", "test__act", `{}`})(w, r)
+		default:
+			says("Done.")(w, r)
+		}
+	}
+	next := func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(m.last(), "please ask again") {
+			does(w, r)
+			return
+		}
+		says("Done.")(w, r)
+	}
+	m = newModel(t, does, next, next, next) //nolint:gocritic // it says the same again
+	k.house = newBed(t, m, fails).serve("127.0.0.1:0")
+	k.place = k.placeAt(k.root)
+	return k
+}
+
+// in makes a session in which so much has been said, once it waits.
+func (k *keyedHouse) in(content string) (path string, waits store.Inbox) {
+	k.t.Helper()
+	session := k.session()
+	id, _ := regie.ParseID(session)
+	k.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"`+content+`"}`, 202, nil)
+	return "/api/v1/sessions/" + session, k.parked(k.engine, id)
+}
+
+// worked makes a session in which a round has ended.
+func (k *keyedHouse) worked() string {
+	k.t.Helper()
+	session := k.session()
+	k.works(session)
+	return "/api/v1/sessions/" + session
+}
+
+func (k *keyedHouse) state(path string) (out store.SessionView) {
+	k.t.Helper()
+	k.json("GET", path, "", 200, &out)
+	return out
+}
+
+func (k *keyedHouse) rounds(path string) []store.RoundSummary {
+	k.t.Helper()
+	var out httpapi.Page[store.RoundSummary]
+	k.json("GET", path+"/rounds", "", 200, &out)
+	return out.Items
+}
+
+// ended waits for the end of a session's first round.
+func (k *keyedHouse) ended(path string) bool {
+	k.t.Helper()
+	return k.engine.Wait(k.t.Context(), k.rounds(path)[0].Round.ID) == nil
+}
+
+func (k *keyedHouse) count(path string) int {
+	k.t.Helper()
+	var out httpapi.Page[json.RawMessage]
+	k.json("GET", path, "", 200, &out)
+	return len(out.Items)
+}
+
+// more is a check that a list has so many more things than now.
+func (k *keyedHouse) more(path string, n int) func() bool {
+	before := k.count(path)
+	return func() bool { return k.count(path) == before+n }
+}
+
+// undoable is a session whose run has written a file.
+func (k *keyedHouse) undoable(name string) (path, file string) {
+	k.t.Helper()
+	path, waits := k.in("please write " + name)
+	asked := waits.Approvals[0]
+	if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+		k.t.Fatal(err)
+	}
+	if err := k.engine.Wait(k.t.Context(), asked.RoundID); err != nil {
+		k.t.Fatal(err)
+	}
+	return path, filepath.Join(k.root, name+".txt")
+}
+
+func has(name string) bool { _, err := os.Stat(name); return err == nil }
+
+var keyedCases = map[string]func(k *keyedHouse) keyedCase{
+	"create_session": func(k *keyedHouse) keyedCase {
+		body := `{"workspace_id":"` + k.place.ID.String() + `"`
+		return keyedCase{path: "/api/v1/sessions", body: body + `}`, other: body + `,"name":"n"}`, once: k.more("/api/v1/sessions?limit=500", 1)}
+	},
+	"change_session": func(k *keyedHouse) keyedCase {
+		path := "/api/v1/sessions/" + k.session()
+		return keyedCase{
+			path: path, body: `{"name":"A"}`, other: `{"name":"C"}`, between: func() { k.json("PATCH", path, `{"name":"B"}`, 200, nil) },
+			once: func() bool { return k.state(path).Name == "B" },
+		}
+	},
+	"remove_session": func(k *keyedHouse) keyedCase {
+		return keyedCase{path: "/api/v1/sessions/" + k.session(), other: "?by=eve", once: k.more("/api/v1/sessions?limit=500", -1)}
+	},
+	"fork_session": func(k *keyedHouse) keyedCase {
+		return keyedCase{path: k.worked() + "/fork", body: `{}`, other: `{"name":"n"}`, once: k.more("/api/v1/sessions?limit=500", 1)}
+	},
+	"mark_session_read": func(k *keyedHouse) keyedCase {
+		path := k.worked()
+		head := k.state(path).Head
+		return keyedCase{
+			path: path + "/read", body: fmt.Sprintf(`{"read_seq":%d}`, head), other: fmt.Sprintf(`{"read_seq":%d}`, head-1),
+			once: func() bool { return k.state(path).Unread == 0 },
+		}
+	},
+	"send_message": func(k *keyedHouse) keyedCase {
+		path := "/api/v1/sessions/" + k.session()
+		return keyedCase{path: path + "/messages", body: `{"content":"go"}`, other: `{"content":"go on"}`, once: func() bool { return len(k.rounds(path)) == 1 }}
+	},
+	"start_run": func(k *keyedHouse) keyedCase {
+		session := k.session()
+		body := func(text string) string {
+			return fmt.Sprintf(`{"session_id":%q,"workspace_id":%q,"text":%q,"policy":{"on_approval":"park"}}`, session, k.place.ID, text)
+		}
+		return keyedCase{path: "/api/v1/runs", body: body("go"), other: body("go on"), once: func() bool { return len(k.rounds("/api/v1/sessions/"+session)) == 1 }}
+	},
+	"give_command": func(k *keyedHouse) keyedCase {
+		path := "/api/v1/sessions/" + k.session()
+		return keyedCase{path: path + "/commands", body: `{"command":"true"}`, other: `{"command":"false"}`, once: func() bool { return len(k.rounds(path)) == 1 }}
+	},
+	"take_back_message": func(k *keyedHouse) keyedCase {
+		path, _ := k.in("please write queued00")
+		queued := func(text string) string {
+			var accepted httpapi.Accepted
+			k.json("POST", path+"/messages", `{"content":"`+text+`"}`, 202, &accepted)
+			return `{"message_id":"` + accepted.MessageID.String() + `"}`
+		}
+		first, second := queued("one"), queued("two")
+		return keyedCase{path: path + "/take-back", body: first, other: second, once: func() bool {
+			waits := k.state(path).Pending
+			return len(waits) == 1 && waits[0].Message.Text == "two"
+		}}
+	},
+	"interrupt_session": func(k *keyedHouse) keyedCase { return k.ending("interrupt") },
+	"interrupt_round": func(k *keyedHouse) keyedCase {
+		path, _ := k.in("please ask 2")
+		round := k.rounds(path)[0].Round.ID.String()
+		return keyedCase{path: "/api/v1/rounds/" + round + "/interrupt", once: func() bool {
+			return k.ended(path) && k.rounds(path)[0].Round.End == regie.EndInterrupted
+		}}
+	},
+	"stop_session": func(k *keyedHouse) keyedCase {
+		path, _ := k.in("please ask 3")
+		return keyedCase{path: path + "/stop", once: func() bool {
+			return k.ended(path) && k.state(path).EndReason == regie.SessionCancelled
+		}}
+	},
+	"pause_session":  func(k *keyedHouse) keyedCase { return k.pausing("pause", "resume", false) },
+	"resume_session": func(k *keyedHouse) keyedCase { return k.pausing("resume", "pause", true) },
+	"pause_round":    func(k *keyedHouse) keyedCase { return k.ofRound(k.pausing("pause", "resume", false)) },
+	"resume_round":   func(k *keyedHouse) keyedCase { return k.ofRound(k.pausing("resume", "pause", true)) },
+	"close_session": func(k *keyedHouse) keyedCase {
+		path := k.worked()
+		return keyedCase{
+			path: path + "/close", between: func() { k.works(strings.TrimPrefix(path, "/api/v1/sessions/")) },
+			once: func() bool { return k.state(path).State == regie.SessionIdle },
+		}
+	},
+	"request_control": func(k *keyedHouse) keyedCase {
+		path := "/api/v1/sessions/" + k.session() + "/control"
+		return keyedCase{path: path, between: func() { k.json("DELETE", path, "", 200, nil) }}
+	},
+	"release_control": func(k *keyedHouse) keyedCase {
+		path := "/api/v1/sessions/" + k.session() + "/control"
+		k.json("POST", path, "", 200, nil)
+		return keyedCase{path: path}
+	},
+	"decide": func(k *keyedHouse) keyedCase {
+		path, waits := k.in("please write decided0")
+		body := func(word string) string {
+			return fmt.Sprintf(`{"decisions":[{"call_id":%q,"decision":%q}]}`, waits.Approvals[0].Reviews[0].CallID, word)
+		}
+		return keyedCase{path: "/api/v1/approvals/" + waits.Approvals[0].ID.String(), body: body("allow"), other: body("deny"), once: func() bool {
+			return k.ended(path) && has(filepath.Join(k.root, "decided0.txt"))
+		}}
+	},
+	"answer_question": func(k *keyedHouse) keyedCase {
+		path, waits := k.in("please ask 4")
+		return keyedCase{
+			path: "/api/v1/questions/" + waits.Questions[0].ID.String(), body: `{"reply":{"choices":["a"]}}`, other: `{"reply":{"choices":["b"]}}`,
+			once: func() bool { return k.state(path).State != regie.SessionWaitingResponse },
+		}
+	},
+	"respond": func(k *keyedHouse) keyedCase {
+		path, _ := k.in("please ask 5")
+		return keyedCase{
+			path: path + "/responses", body: `{"choices":["a"]}`, other: `{"choices":["b"]}`,
+			once: func() bool { return k.state(path).State != regie.SessionWaitingResponse },
+		}
+	},
+	"resolve_call": func(k *keyedHouse) keyedCase {
+		_, waits := k.in("please act")
+		asked := waits.Approvals[0]
+		if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+			k.t.Fatal(err)
+		}
+		if err := k.engine.Wait(k.t.Context(), asked.RoundID); err != nil {
+			k.t.Fatal(err)
+		}
+		return keyedCase{
+			path: "/api/v1/calls/" + asked.Reviews[0].CallID.String() + "/resolve", body: `{"as":"happened"}`, other: `{"as":"did_not_happen"}`,
+			once: func() bool { return k.acted == 1 },
+		}
+	},
+	"plan_undo": func(k *keyedHouse) keyedCase {
+		path, file := k.undoable("planned0")
+		round := k.rounds(path)[0].Round.ID.String()
+		return keyedCase{path: "/api/v1/undos/plan", body: `{"target":"` + round + `"}`, other: `{"target":"` + round + `","force":true}`, once: func() bool { return has(file) }}
+	},
+	"undo": func(k *keyedHouse) keyedCase {
+		path, file := k.undoable("undone00")
+		round := k.rounds(path)[0].Round.ID.String()
+		return keyedCase{path: "/api/v1/undos", body: `{"target":"` + round + `"}`, other: `{"target":"` + round + `","force":true}`, once: func() bool { return !has(file) }}
+	},
+	"undo_in_session": func(k *keyedHouse) keyedCase {
+		path, file := k.undoable("undone01")
+		return keyedCase{path: path + "/undo", body: `{}`, other: `{"force":true}`, once: func() bool { return !has(file) }}
+	},
+	"open_workspace": func(k *keyedHouse) keyedCase {
+		body := func() string { data, _ := json.Marshal(map[string]string{"path": k.t.TempDir()}); return string(data) }
+		return keyedCase{path: "/api/v1/workspaces", body: body(), other: body(), once: k.more("/api/v1/workspaces", 1)}
+	},
+	"query_workspace": func(k *keyedHouse) keyedCase {
+		body := func(tool string) string {
+			return fmt.Sprintf(`{"workspace_id":%q,"tool":%q,"arguments":{}}`, k.place.ID, tool)
+		}
+		return keyedCase{path: "/api/v1/queries", body: body("files.list_files"), other: body("files.read_file")}
+	},
+	"beat": func(*keyedHouse) keyedCase { return keyedCase{path: "/api/v1/presence"} },
+	"revoke_rules": func(k *keyedHouse) keyedCase {
+		_, waits := k.in("please write ruled000")
+		asked := waits.Approvals[0]
+		rule := k.allowBelow(k.engine, asked, asked.ExpiresAt)
+		body := `{"rule_ids":["` + rule.ID.String() + `"]`
+		return keyedCase{path: "/api/v1/rules/revoke", body: body + `}`, other: body + `,"by":"eve"}`, once: k.more("/api/v1/rules?limit=500", -1)}
+	},
+	"clear_cache": func(*keyedHouse) keyedCase {
+		return keyedCase{path: "/api/v1/cache/clear", body: `{}`, other: `{"root":"/elsewhere"}`}
+	},
+	"change_limits": func(k *keyedHouse) keyedCase {
+		const path = "/api/v1/settings/limits"
+		return keyedCase{
+			path: path, body: `{"chat":{"max_action_retries":7}}`, other: `{"chat":{"max_action_retries":9}}`,
+			between: func() { k.json("PATCH", path, `{"chat":{"max_action_retries":8}}`, 200, nil) },
+			once: func() bool {
+				var limits dispatch.LimitSettings
+				k.json("GET", path, "", 200, &limits)
+				return limits.Chat.Retries.Value == 8
+			},
+		}
+	},
+	"add_token": func(k *keyedHouse) keyedCase {
+		return keyedCase{
+			path: "/api/v1/tokens", body: `{"name":"t","scopes":["read"]}`, other: `{"name":"t","scopes":["read","chat"]}`, again: regie.CodeConflict,
+			once: k.more("/api/v1/tokens?limit=500", 1),
+		}
+	},
+	"revoke_token": func(k *keyedHouse) keyedCase {
+		made := k.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		return keyedCase{path: "/api/v1/tokens/" + made.Token.ID.String(), once: k.more("/api/v1/tokens?limit=500", -1)}
+	},
+	"revoke_tokens": func(k *keyedHouse) keyedCase {
+		made := k.add(dispatch.TokenRequest{Name: "y", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		body := `{"token_ids":["` + made.Token.ID.String() + `"]`
+		return keyedCase{path: "/api/v1/tokens/revoke", body: body + `}`, other: body + `,"by":"eve"}`, once: k.more("/api/v1/tokens?limit=500", -1)}
+	},
+	"make_setup_link": func(*keyedHouse) keyedCase {
+		return keyedCase{path: "/api/v1/setup-links", again: regie.CodeConflict}
+	},
+}
+
+// ending is a word that ends a round: said again it ends no later one.
+func (k *keyedHouse) ending(word string) keyedCase {
+	path, _ := k.in("please ask to " + word)
+	session := strings.TrimPrefix(path, "/api/v1/sessions/")
+	return keyedCase{path: path + "/" + word, between: func() {
+		k.json("POST", path+"/messages", `{"content":"please ask again"}`, 202, nil)
+		k.asked(session, 2)
+	}, once: func() bool {
+		rounds := k.rounds(path)
+		return rounds[len(rounds)-1].Round.End == regie.EndInterrupted && rounds[0].Round.End != regie.EndInterrupted
+	}}
+}
+
+// pausing is a word that is taken back in front of its second time.
+func (k *keyedHouse) pausing(word, back string, paused bool) keyedCase {
+	path, _ := k.in("please ask to " + word)
+	if paused {
+		k.json("POST", path+"/"+back, "", 200, nil)
+	}
+	return keyedCase{
+		path: path + "/" + word, between: func() { k.json("POST", path+"/"+back, "", 200, nil) },
+		once: func() bool { return (k.rounds(path)[0].Round.Stop == regie.StopPause) == paused },
+	}
+}
+
+// ofRound says to a session's round what was to be said to the session.
+func (k *keyedHouse) ofRound(c keyedCase) keyedCase {
+	session, word := filepath.Dir(c.path), filepath.Base(c.path)
+	c.path = "/api/v1/rounds/" + k.rounds(session)[0].Round.ID.String() + "/" + word
+	return c
+}
+
+// needs says a write without each thing that the document requires of it: it is refused, and does nothing.
+func (k *keyedHouse) needs(method string, c *keyedCase) {
+	k.t.Helper()
+	d, err := readDocument()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for _, name := range d.required(method, c.path) {
+		var body map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.body), &body); err != nil {
+			k.t.Fatal(err)
+		}
+		delete(body, name)
+		without, _ := json.Marshal(body) // it was JSON
+		var said struct {
+			Detail string `json:"detail"`
+		}
+		if k.json(method, c.path, string(without), 400, &said); !strings.Contains(said.Detail, " "+name+",") {
+			k.t.Errorf("without %s: %s", name, said.Detail)
+		}
+	}
+}
+
+// repeat says a write twice with a key, and something else with the same key.
+func (k *keyedHouse) repeat(t *testing.T, method string, c keyedCase) {
+	t.Helper()
+	key := carrying("Idempotency-Key", "the same")
+	ask := func(path, body string) (status int, said string, replayed bool) {
+		response := k.ask(method, path, body, key)
+		defer response.Body.Close()
+		data, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(data), response.Header.Get("Idempotent-Replayed") == "true"
+	}
+	k.needs(method, &c)
+	status, first, replayed := ask(c.path, c.body)
+	if status >= 300 || replayed {
+		t.Fatalf("the first time: %d %s", status, first)
+	}
+	if c.between != nil {
+		c.between()
+	}
+	again, second, replayed := ask(c.path, c.body)
+	switch {
+	case c.again != "" && !strings.Contains(second, string(c.again)):
+		t.Errorf("the second time: %d %s, want %s", again, second, c.again)
+	case c.again == "" && (again != status || second != first || !replayed):
+		t.Errorf("%d %s, and the second time %d %s (replayed: %v)", status, first, again, second, replayed)
+	}
+	if c.other != "" {
+		path, body := c.path, c.other
+		if strings.HasPrefix(c.other, "?") {
+			path, body = c.path+c.other, c.body
+		}
+		if status, said, _ := ask(path, body); status != http.StatusConflict || !strings.Contains(said, string(regie.CodeKeyReused)) {
+			t.Errorf("something else with the key: %d %s", status, said)
+		}
+	}
+	if c.once != nil && !c.once() {
+		t.Error("it did not have its effect, or more than that")
+	}
+}
+
+// TestRepeatedWrites says every write of the interface twice with an Idempotency-Key (spec 10.2): the second answer is the first one's, to the byte,
+// something else with the same key is refused, and the effect is there once. A write that has no case here fails.
+func TestRepeatedWrites(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "httpapi", "openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			ID string `json:"operationId"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	k := newKeyedHouse(t)
+	left := maps.Clone(keyedCases)
+	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
+		for method, o := range document.Paths[path] {
+			if method == "get" || o.ID == "logout" || o.ID == "" { // who has logged out is let in no more: TestBrowser
+				continue
+			}
+			t.Run(o.ID, func(t *testing.T) {
+				repeats, there := left[o.ID]
+				if !there {
+					t.Fatalf("%s %s is a write, and no case repeats it", method, path)
+				}
+				delete(left, o.ID)
+				whole := k.t
+				k.t = t
+				defer func() { k.t = whole }()
+				k.repeat(t, strings.ToUpper(method), repeats(k))
+			})
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("no write: %v", slices.Collect(maps.Keys(left)))
+	}
+	session := k.session()
+	k.json("POST", "/api/v1/sessions/"+session+"/fork", `{}`, 400, nil, carrying("Idempotency-Key", strings.Repeat("x", 300)))
+}

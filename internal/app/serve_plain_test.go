@@ -1,0 +1,96 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle session's log has an end, an open round's is its own,
+// and a wait is told only where it is one now.
+func TestPlainEvents(t *testing.T) {
+	asks := says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
+	busy, free := make(chan struct{}), make(chan struct{})
+	b := newBed(t, newModel(t, asks, says("First."), func(w http.ResponseWriter, r *http.Request) {
+		close(busy)
+		select {
+		case <-free:
+			says("Second.")(w, r)
+		case <-r.Context().Done():
+		}
+	}, asks)) //nolint:gocritic // it says the same again
+	h := b.serve("127.0.0.1:0")
+	id, err := regie.ParseID(h.session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow := func(session regie.ID, after int64) io.ReadCloser {
+		return h.ask("GET", fmt.Sprintf("/api/v1/sessions/%s/events?format=openai&after=%d", session, after), "").Body
+	}
+	tells := func(what string, body io.ReadCloser, want string) {
+		t.Helper()
+		defer body.Close()
+		said, err := io.ReadAll(body)
+		var lines strings.Builder
+		for line := range strings.Lines(string(said)) {
+			data, ok := strings.CutPrefix(line, "data: ")
+			var piece struct {
+				Content string `json:"content"`
+			}
+			if _ = json.Unmarshal([]byte(data), &piece); piece.Content != "" { // in one piece or in several
+				lines.WriteString(piece.Content)
+			} else if ok {
+				lines.WriteString(" " + strings.TrimSpace(data))
+			}
+		}
+		if err != nil || lines.String() != want+" [DONE]" {
+			t.Errorf("%s: %q, want %q (%v)", what, lines.String(), want, err)
+		}
+	}
+	park := func(session regie.ID) regie.ID {
+		t.Helper()
+		if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: session, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+			t.Fatal(err)
+		}
+		return b.parked(h.engine, session).Approvals[0].ID
+	}
+	head := func(session regie.ID) int64 {
+		t.Helper()
+		found, err := h.engine.Sessions(t.Context(), store.SessionFilter{ID: session, Limit: 1})
+		if err != nil || len(found) != 1 {
+			t.Fatal(err)
+		}
+		return found[0].Head
+	}
+	tells("a new session", follow(id, 0), "")
+	waits := ` {"waiting":true,"approval_id":"` + park(id).String() + `"}`
+	tells("a wait", follow(id, 0), "I write."+waits)
+	tells("a wait behind all that was said", follow(id, head(id)), waits)
+	rounds, err := h.engine.List(t.Context(), store.RoundFilter{SessionID: id, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.engine.Interrupt(t.Context(), rounds[0].Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.engine.Wait(t.Context(), rounds[0].Round.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.read("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"go on"}`, nil, carrying("Accept", "text/event-stream"))
+	const history = "I write.\n\nFirst."
+	tells("an idle session", follow(id, 0), history)
+	tells("an idle session, behind its end", follow(id, head(id)), "")
+	h.json("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"and on"}`, 202, nil)
+	<-busy
+	open := follow(id, 0)
+	close(free)
+	tells("an open round", open, history+"\n\nSecond.")
+}

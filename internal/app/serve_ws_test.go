@@ -1,0 +1,113 @@
+package app_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// TestWebSocketUnsubscribes leaves a session again and again while its log pours in: the connection stands, and behind the answer nothing of it comes.
+func TestWebSocketUnsubscribes(t *testing.T) {
+	steps := []http.HandlerFunc{}
+	for range 8 {
+		steps = append(steps, says(strings.Repeat("many words ", 80_000)))
+	}
+	h := newBed(t, newModel(t, steps...)).serve("127.0.0.1:0")
+	session := h.session()
+	for range steps {
+		var sent httpapi.Accepted
+		h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go on"}`, 202, &sent)
+		if err := h.engine.Wait(t.Context(), sent.RoundID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, _, err := websocket.Dial(t.Context(), //nolint:bodyclose // the library's to close
+		strings.Replace(h.served.URL, "http", "ws", 1)+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + h.token}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.CloseNow() }() // what is under way does not matter
+	conn.SetReadLimit(8 << 20)
+	until := func(kind string) (before int) {
+		t.Helper()
+		for ; ; before++ {
+			_, data, err := conn.Read(t.Context())
+			if err != nil {
+				t.Fatalf("waiting for %s: %v", kind, err)
+			}
+			var n struct {
+				Type string `json:"type"`
+			}
+			if err := json.Unmarshal(data, &n); err != nil || n.Type == kind {
+				return before
+			}
+		}
+	}
+	say := func(word string) {
+		t.Helper()
+		if err := conn.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":%q,"session_id":%q}`, word, session)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		say("subscribe")
+		if n := until("subscribed"); n != 0 {
+			t.Errorf("%d news came of what was left", n)
+		}
+		until("message") // the rest, of some megabytes, is being written
+		say("unsubscribe")
+		until("unsubscribed")
+	}
+}
+
+// TestWebSocketFrames: a frame that announces more than any word holds ends the connection at once, with 1009, and nothing of it is waited for; so do
+// words that are too long, in one frame and in many.
+func TestWebSocketFrames(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	address := strings.TrimPrefix(h.served.URL, "http://")
+	part := func(head byte) string {
+		return string(append([]byte{head, 0x80 | 126, 0x0b, 0xb8, 0, 0, 0, 0}, make([]byte, 3000)...))
+	}
+	for name, frames := range map[string]string{
+		"2^40 announced":          "\x81\xff\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00{",
+		"2^40 in a second frame":  "\x01\x81\x00\x00\x00\x00{" + "\x80\xff\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00{",
+		"two frames of one word":  part(0x01) + part(0x80),
+		"one byte more than 4096": "\x81\xfe\x10\x01\x00\x00\x00\x00" + strings.Repeat(" ", 4097),
+	} {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(conn, "GET /api/v1/ws HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", address, h.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := bufio.NewReader(conn)
+		answer, err := http.ReadResponse(read, nil) //nolint:bodyclose // the connection is
+		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		if _, err := io.WriteString(conn, frames); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		said, _ := io.ReadAll(read) // it ends
+		if len(said) < 4 || said[0] != 0x88 || binary.BigEndian.Uint16(said[2:]) != uint16(websocket.StatusMessageTooBig) || time.Since(began) > 3*time.Second {
+			t.Errorf("%s: %x after %s", name, said, time.Since(began))
+		}
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,359 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// tenants is a server with two workspaces: theirs has a session that waits for an approval, with a rule; ours is seen by a token that opens everything in it.
+type tenants struct {
+	*house
+	ours, theirs regie.Workspace
+	token        dispatch.MadeToken
+	session      regie.ID
+	round        regie.ID
+	asked        regie.Approval
+	rule         regie.ID
+	whole        regie.Token // sees everything
+}
+
+func newTenants(t *testing.T) *tenants {
+	t.Helper()
+	b := newBed(t, newModel(t, says("", write("a", "a.txt", "x")), says("", write("b", "b.txt", "x")), says("Done.")))
+	n := &tenants{house: b.serve("127.0.0.1:0")}
+	id, err := regie.ParseID(n.house.session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.session = id
+	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())
+	n.token = n.add(dispatch.TokenRequest{Name: "ours", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID}})
+	n.whole = n.add(dispatch.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()}).Token
+	if _, err := n.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: n.session, Text: "their secret", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+		t.Fatal(err)
+	}
+	first := b.parked(n.engine, n.session).Approvals[0]
+	n.round = first.RoundID
+	if _, err := n.engine.Decide(t.Context(), decide(first, "1", regie.Decision{CallID: first.Reviews[0].CallID, Answer: regie.AnswerAlways})); err != nil {
+		t.Fatal(err)
+	}
+	n.asked = b.next(n.engine, n.session, first.ID)
+	rules, err := n.engine.Rules(t.Context(), store.RuleFilter{})
+	if err != nil || len(rules.Rules) != 1 {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	n.rule = rules.Rules[0].ID
+	return n
+}
+
+// asks are what the token of another workspace asks of each operation that has no {id}, and of some that have one: an address behind the path, or a body.
+func (n *tenants) asks() map[string][]string {
+	root, session, round := n.theirs.Root, n.session.String(), n.round.String()
+	place, call := n.theirs.ID.String(), n.asked.Reviews[0].CallID.String()
+	part := session[len(session)-8:]
+	return map[string][]string{
+		"list_sessions":   {"", "?root=" + root, "?id=" + session, "?short=" + part, "?id=" + round, "?limit=1"},
+		"list_rounds":     {"", "?root=" + root},
+		"list_approvals":  {"", "?root=" + root, "?session=" + session, "?state=all"},
+		"list_questions":  {"", "?root=" + root, "?session=" + session},
+		"show_inbox":      {"", "?root=" + root, "?session=" + session, "?id=" + n.asked.ID.String(), "?short=" + n.asked.ID.String()[28:]},
+		"list_rules":      {"", "?root=" + root, "?ended=true", "?id=" + n.rule.String(), "?short=" + n.rule.String()[28:]},
+		"show_prompt":     {"?session=" + session, "?round=" + round + "&exchange=1", "?call=" + call, "?call_part=" + call[28:], "?root=" + root + "&session=" + session},
+		"show_spending":   {"", "?root=" + root},
+		"verify_logs":     {"", "?root=" + root, "?id=" + session, "?short=" + part, "?id=" + place},
+		"show_cache":      {"", "?root=" + root},
+		"list_workspaces": {""}, "list_agents": {""}, "list_tools": {""}, "list_providers": {""}, "list_users": {""}, "show_me": {""},
+		"list_tokens":     {"", "?ended=true", "?id=" + n.whole.ID.String()},
+		"open_workspace":  {`{"path":"` + root + `"}`, `{"path":"` + filepath.Join(root, "x") + `"}`},
+		"create_session":  {`{"workspace_id":"` + place + `"}`, `{"workspace_id":"` + n.ours.ID.String() + `","session_id":"` + session + `"}`},
+		"start_run":       {`{"text":"x","session_id":"` + session + `"}`, `{"text":"x","session_id":"` + regie.NewID().String() + `","workspace_id":"` + place + `"}`, `{"text":"x","session_id":"` + regie.NewID().String() + `","root":"` + root + `","agent":"main","provider":"demo","model":"x"}`},
+		"query_workspace": {`{"workspace_id":"` + place + `","tool":"files.list_files"}`},
+		"plan_undo":       {`{"target":"` + round + `"}`, `{"session_id":"` + session + `"}`, `{"root":"` + root + `"}`, `{"short":"` + round[28:] + `"}`, `{"back":"` + round + `"}`},
+		"undo":            {`{"target":"` + round + `"}`, `{"session_id":"` + session + `"}`, `{"root":"` + root + `","force":true}`, `{"short":"` + round[28:] + `"}`},
+		"revoke_rules":    {`{"rule_ids":["` + n.rule.String() + `"]}`},
+		"clear_cache":     {`{"root":"` + root + `"}`},
+		"add_token":       {`{"name":"x","scopes":["read"],"workspaces":["` + place + `"]}`},
+		"revoke_tokens":   {`{"token_ids":["` + n.whole.ID.String() + `"]}`},
+		"watch_sessions":  nil, "open_websocket": nil, "logout": nil, // TestTenantsStreams; and who logs out is itself
+		"make_setup_link": nil, // TestBrowserLeaves
+		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
+		"list_models":     {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
+		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
+
+		"decide":            {`{"request_id":"r","decisions":[{"call_id":"` + call + `","decision":"allow"}]}`},
+		"answer_question":   {`{"request_id":"r","reply":{"text":"x"}}`},
+		"resolve_call":      {`{"as":"happened"}`},
+		"fork_session":      {`{}`},
+		"change_session":    {`{"name":"mine"}`, `{"state":"CLOSED"}`},
+		"mark_session_read": {`{"read_seq":1}`},
+		"send_message":      {`{"content":"x"}`},
+		"give_command":      {`{"command":"x"}`},
+		"take_back_message": {`{"message_id":"` + n.asked.ID.String() + `"}`},
+		"respond":           {`{"text":"x"}`, `{"question_id":"` + n.asked.ID.String() + `","text":"x"}`},
+		"undo_in_session":   {`{}`, `{"force":true}`},
+	}
+}
+
+// address fills the {id} of a path with what theirs is called.
+func (n *tenants) address(path string) string {
+	id := n.session
+	switch {
+	case strings.Contains(path, "/rounds/{id}"):
+		id = n.round
+	case strings.Contains(path, "/approvals/{id}"), strings.Contains(path, "/questions/{id}"):
+		id = n.asked.ID
+	case strings.Contains(path, "/calls/{id}"):
+		id = n.asked.Reviews[0].CallID
+	case strings.Contains(path, "/tokens/{id}"):
+		id = n.whole.ID
+	}
+	return strings.NewReplacer("{id}", id.String(), "{name}", "main").Replace(path)
+}
+
+// TestTenants asks every operation for what is another workspace's: what has an address is not there, and no list names it (spec 10.2, 11.2).
+func TestTenants(t *testing.T) {
+	n := newTenants(t)
+	data, err := os.ReadFile("../httpapi/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			ID string `json:"operationId"`
+		}
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	head := n.head()
+	asks := n.asks()
+	for path, methods := range document.Paths {
+		for method, o := range methods {
+			asked, known := asks[o.ID]
+			addressed := strings.Contains(path, "{id}")
+			if !known && !addressed {
+				t.Errorf("nobody has tried what %s tells of other workspaces", o.ID)
+			}
+			if !known {
+				asked = []string{""}
+			}
+			for _, what := range asked {
+				n.keepsFrom(strings.ToUpper(method), n.address(path), what, addressed)
+			}
+		}
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/v1/responses/resp_" + n.session.String(), ""},
+		{"DELETE", "/v1/responses/resp_" + n.session.String(), ""},
+		{"POST", "/v1/chat/completions", `{"model":"main","metadata":{"session_id":"` + n.session.String() + `"},"messages":[{"role":"user","content":"x"}]}`},
+	} {
+		n.keepsFrom(c.method, c.path, c.body, true)
+	}
+	n.json("GET", "/metrics", "", 403, nil, bearer(n.token.Secret))
+	if now := n.head(); now != head {
+		t.Errorf("their log has moved from %d to %d", head, now)
+	}
+	if rules, err := n.engine.Rules(t.Context(), store.RuleFilter{}); err != nil || len(rules.Rules) != 1 {
+		t.Errorf("their rules: %+v, %v", rules, err)
+	}
+}
+
+func (n *tenants) head() int64 {
+	found, err := n.engine.Sessions(n.t.Context(), store.SessionFilter{ID: n.session})
+	if err != nil || len(found) != 1 {
+		n.t.Fatalf("%+v, %v", found, err)
+	}
+	return found[0].Head
+}
+
+// keepsFrom asks with the token of the other workspace.
+func (n *tenants) keepsFrom(method, path, what string, addressed bool) {
+	n.t.Helper()
+	query, body := what, ""
+	if !strings.HasPrefix(what, "?") {
+		query, body = "", what
+	}
+	response := n.ask(method, path+query, body, bearer(n.token.Secret))
+	said, _ := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	status := response.StatusCode
+	if addressed && status != 404 || status >= 500 || status >= 400 && status != 404 && !bytes.Contains(said, []byte("whole id")) && !bytes.Contains(said, []byte("about all workspaces")) {
+		n.t.Errorf("%s %s%s: %d %s", method, path, what, status, said)
+	}
+	for _, secret := range []string{n.session.String(), n.round.String(), n.asked.ID.String(), n.rule.String(), n.theirs.ID.String(), n.theirs.Root, "their secret", n.whole.ID.String()} {
+		// What was asked for may be named again, as what is not there.
+		if bytes.Contains(said, []byte(secret)) && (status != 404 || !strings.Contains(path+what, secret)) {
+			n.t.Errorf("%s %s%s tells of %s: %d %s", method, path, what, secret, status, said)
+		}
+	}
+}
+
+// TestTenantsOwn: in its own workspace the token does everything, also with two of them in one list.
+func TestTenantsOwn(t *testing.T) {
+	n := newTenants(t)
+	as := bearer(n.token.Secret)
+	var mine regie.Session
+	n.json("POST", "/api/v1/sessions", `{"workspace_id":"`+n.ours.ID.String()+`"}`, 201, &mine, as)
+	n.json("GET", "/api/v1/sessions/"+mine.ID.String(), "", 200, nil, as)
+	n.json("GET", "/api/v1/search?q=x&workspace="+n.ours.ID.String(), "", 200, nil, as)
+	var place regie.Workspace
+	if n.json("POST", "/api/v1/workspaces", `{"path":"`+filepath.Join(n.ours.Root, "below", "it")+`"}`, 200, &place, as); place.ID != n.ours.ID {
+		t.Errorf("its own directory is %+v", place)
+	}
+	remote, err := client.New(n.served.URL, n.add(dispatch.TokenRequest{Name: "both", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret, "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remote.Close()
+	both, err := remote.Sessions(t.Context(), store.SessionFilter{})
+	all, failed := n.engine.Sessions(t.Context(), store.SessionFilter{})
+	if err != nil || failed != nil || len(both) != 2 || !slices.EqualFunc(both, all, func(a, b store.SessionSummary) bool { return a.ID == b.ID }) {
+		t.Errorf("two workspaces: %+v, %v, want %+v", both, err, all)
+	}
+	var page struct {
+		Items []store.SessionSummary
+		Next  string `json:"next_cursor"`
+	}
+	secret := n.add(dispatch.TokenRequest{Name: "pages", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret
+	var paged []regie.ID
+	for cursor := ""; len(paged) < 5; cursor = page.Next {
+		page.Items, page.Next = nil, ""
+		n.json("GET", "/api/v1/sessions?limit=1&cursor="+cursor, "", 200, &page, bearer(secret))
+		for i := range page.Items {
+			paged = append(paged, page.Items[i].ID)
+		}
+		if page.Next == "" {
+			break
+		}
+	}
+	if len(paged) != 2 || paged[0] != all[0].ID || paged[1] != all[1].ID {
+		t.Errorf("page by page: %v", paged)
+	}
+	if inbox, err := remote.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(inbox.Approvals) != 1 {
+		t.Errorf("the inbox of both: %+v, %v", inbox, err)
+	}
+	if spent, err := remote.Spent(t.Context(), ""); err != nil || spent.All != spent.Workspace {
+		t.Errorf("spent in both: %+v, %v", spent, err)
+	}
+}
+
+// TestTenantsStreams: what happens elsewhere is not heard, neither of all sessions nor of one that is named.
+func TestTenantsStreams(t *testing.T) {
+	n := newTenants(t)
+	header := http.Header{"Authorization": {"Bearer " + n.token.Secret}}
+	socket, _, err := websocket.Dial(t.Context(), n.served.URL+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.CloseNow() }()
+	say := func(word string) string {
+		t.Helper()
+		if err := socket.Write(t.Context(), websocket.MessageText, []byte(word)); err != nil {
+			t.Fatal(err)
+		}
+		_, said, err := socket.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+	if said := say(`{"type":"subscribe","session_id":"` + n.session.String() + `"}`); !strings.Contains(said, "NOT_FOUND") {
+		t.Errorf("their session: %s", said)
+	}
+	if said := say(`{"type":"subscribe","session_id":"*"}`); !strings.Contains(said, "subscribed") {
+		t.Fatal(said)
+	}
+	watch := n.ask("GET", "/api/v1/events", "", bearer(n.token.Secret)) //nolint:bodyclose // at the end of the test
+	// Theirs goes on to its end, and then something happens in ours: that is the first that is heard.
+	if _, err := n.engine.Decide(t.Context(), decide(n.asked, "2", regie.Decision{CallID: n.asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.engine.Wait(t.Context(), n.round); err != nil {
+		t.Fatal(err)
+	}
+	var mine regie.Session
+	n.json("POST", "/api/v1/sessions", `{"workspace_id":"`+n.ours.ID.String()+`","name":"ours"}`, 201, &mine, bearer(n.token.Secret))
+	_, said, err := socket.Read(t.Context())
+	if err != nil || !strings.Contains(string(said), mine.ID.String()) {
+		t.Errorf("the WebSocket hears %s (%v)", said, err)
+	}
+	got := frames(t, watch.Body, func(string) bool { return true })
+	if len(got) != 1 || !strings.Contains(got[0], mine.ID.String()) {
+		t.Errorf("the stream of all hears %v", got)
+	}
+}
+
+// shows is a way to a server that shows a token.
+type shows string
+
+// RoundTrip implements http.RoundTripper.
+func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(s))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTenantsMCP: an MCP client is who its requests say, in each of them: what another token has begun is not its own.
+func TestTenantsMCP(t *testing.T) {
+	n := newTenants(t)
+	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}}).Secret
+	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own
+		connect := func(secret string) *sdk.ClientSession {
+			t.Helper()
+			way := &sdk.StreamableClientTransport{Endpoint: n.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(secret)}}
+			session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = session.Close() })
+			return session
+		}
+		call := func(session *sdk.ClientSession, tool string, arguments any) string {
+			t.Helper()
+			out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, _ := json.Marshal(out)
+			return string(data)
+		}
+		theirs, ours := connect(whole), connect(n.token.Secret)
+		if said := call(theirs, "list_workspaces", nil); !strings.Contains(said, n.theirs.ID.String()) || !strings.Contains(said, n.ours.ID.String()) {
+			t.Errorf("to the one who sees all: %s", said)
+		}
+		status := map[string]string{"session_id": n.session.String()}
+		if said := call(theirs, "session_status", status); !strings.Contains(said, "WAITING_VALIDATION") {
+			t.Errorf("to the one who sees all: %s", said)
+		}
+		for tool, arguments := range map[string]any{"list_workspaces": nil, "session_status": status, "list_sessions": map[string]string{"workspace": n.theirs.Root}} {
+			if said := call(ours, tool, arguments); strings.Contains(said, n.theirs.ID.String()) || strings.Contains(said, "WAITING_VALIDATION") || strings.Contains(said, `\"session_id\":`) {
+				t.Errorf("%s to the other one: %s", tool, said)
+			}
+		}
+		if id := theirs.ID(); id != "" {
+			response := n.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"list_workspaces","arguments":{}}}`, bearer(n.token.Secret),
+				carrying("Mcp-Session-Id", id), carrying("Content-Type", "application/json"), carrying("Accept", "application/json, text/event-stream"), carrying("Mcp-Protocol-Version", protocol))
+			data, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != 403 {
+				t.Errorf("in another's session: %d %s", response.StatusCode, data)
+			}
+		}
+	}
+}

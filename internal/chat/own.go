@@ -1,0 +1,172 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// CommandOf is the command that a line gives, where it begins with the mark of one (spec 10.1).
+func CommandOf(line string) (command string, is bool) {
+	command, is = strings.CutPrefix(line, regie.CommandMark)
+	return strings.TrimSpace(command), is
+}
+
+// NoCommand says what is to be written behind the mark.
+func NoCommand(t *text.Printer) string {
+	return t.T("write the command behind the !, as in !git status")
+}
+
+// OwnCall is the call of a command that the person gave, where an event brings one.
+func OwnCall(event *regie.Event) (id regie.ID, is bool) {
+	var m regie.Message
+	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil || m.AI == nil || m.Author.Kind != regie.AuthorUser {
+		return id, false
+	}
+	for _, owned := range m.CallIDs() {
+		return owned, true
+	}
+	return id, false
+}
+
+// OwnRunning is the call of a command that the person gave in the round of a past that has not ended; zero where there is none.
+func OwnRunning(past *Past) regie.ID {
+	for i := range past.Rounds {
+		for k := range past.Rounds[i].Exchanges {
+			e := &past.Rounds[i].Exchanges[k]
+			if past.Rounds[i].Round.ID == past.Running && e.Reason == regie.ExchangeCommand && len(e.Calls) > 0 {
+				return e.Calls[0].ID
+			}
+		}
+	}
+	return regie.ID{}
+}
+
+// OwnOutcome is what came of a person's own command, as they read it: its output, or what it put out until it ended and why it ended. It is "" where their
+// own word kept it from running.
+func OwnOutcome(t *text.Printer, call *regie.Call) string {
+	if call.Error == nil {
+		return call.Result
+	}
+	why := ownWhy(t, call)
+	_, put, _ := strings.Cut(call.Error.Message, regie.CommandPutOut)
+	if put = strings.TrimRight(put, "\n"); put == "" || why == "" {
+		return why
+	}
+	return put + "\n" + why
+}
+
+// ownWhy says why a person's own command brought nothing, without what it had put out; "" where they know.
+func ownWhy(t *text.Printer, call *regie.Call) string {
+	if call.Error.Code == regie.CodeUserRejected {
+		return ""
+	}
+	switch call.NotRun {
+	case regie.NotRunInterrupted, regie.NotRunSuperseded, regie.NotRunExpired:
+		return ""
+	}
+	said, _, _ := strings.Cut(call.Error.Message, regie.CommandPutOut)
+	why := plain.Line(strings.TrimSpace(said))
+	switch {
+	case call.State == regie.CallUnknown && strings.Contains(said, regie.CommandStopped):
+		return "■ " + t.T("stopped, with everything that it had started; what it did until then stays") + "\n" +
+			"  " + t.T("once you have looked: regie runs resolve %s happened, or did-not-happen", call.ID.String())
+	case call.State == regie.CallUnknown:
+		why = t.T("nobody knows what came of it: look, and say so with regie runs resolve %s happened, or did-not-happen", call.ID.String())
+	case call.Error.Code == regie.CodeUnknownTool:
+		why = t.T("this agent has no tool that runs commands here")
+	}
+	return "✗ " + string(call.Error.Code) + ": " + why
+}
+
+// pastOwn writes what came of the commands that the person gave, as it was shown when they had ended.
+func (s *Stream) pastOwn(calls []regie.Call) {
+	for i := range calls {
+		call := &calls[i]
+		switch call.State {
+		case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
+			continue
+		}
+		switch outcome := OwnOutcome(s.Text, call); {
+		case outcome != "":
+			for _, line := range Ends(s.Text, outcome, OwnShown/2, OwnShown/2) { // how a command ends says most
+				s.Note(line)
+			}
+		case call.Error != nil:
+			s.Note("  " + s.Text.T("the command was not run"))
+		default: // erased
+			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", call.RoundID))
+		}
+	}
+}
+
+// OwnShown is how many lines are shown of what came of a person's own command.
+const OwnShown = 400
+
+// Ends are the first lines of a text and the last, each marked as what a tool put out, with how many are left out between them.
+func Ends(t *text.Printer, whole string, first, last int) []string {
+	lines := strings.Split(strings.TrimRight(plain.Strip(whole), "\n"), "\n")
+	left := len(lines) - first - last
+	var out []string
+	for i, line := range lines {
+		switch {
+		case left > 0 && i == first:
+			out = append(out, "  "+t.T("… %d more lines", left))
+		case left > 0 && i > first && i < first+left:
+		default:
+			out = append(out, "  │ "+line)
+		}
+	}
+	return out
+}
+
+// give has a person's own command run.
+func (c *Chat) give(ctx context.Context, command string) error {
+	if command == "" {
+		c.stream.Note(NoCommand(c.Text))
+		return nil
+	}
+	request := c.Request
+	request.ClientID, request.SessionID, request.Command = regie.NewID().String(), c.session, command
+	run, err := c.Control.Submit(ctx, request)
+	if err != nil {
+		return c.refused(ctx, err)
+	}
+	return c.took(ctx, run)
+}
+
+// took goes on with a message that has its place, and whose round has begun.
+func (c *Chat) took(ctx context.Context, run dispatch.Run) error {
+	c.stream.Own(run.MessageID)
+	c.round, c.last, c.state = run.RoundID, run.RoundID, regie.SessionActive
+	if c.feed == nil {
+		c.feed = Follow(ctx, c.Control, c.session, 0)
+	}
+	return nil
+}
+
+// outcome says why a command of the person brought nothing; what it put out was shown as it came.
+func (c *Chat) outcome(ctx context.Context) error {
+	id, round := c.own, c.ownDone
+	c.prompted = false
+	c.own, c.ownDone = regie.ID{}, regie.ID{}
+	view, err := c.Control.Get(ctx, round)
+	if err != nil {
+		return c.refused(ctx, err)
+	}
+	for i := range view.Exchanges {
+		for k := range view.Exchanges[i].Calls {
+			if call := &view.Exchanges[i].Calls[k]; call.ID == id && call.Error != nil {
+				if why := ownWhy(c.Text, call); why != "" {
+					c.stream.Note("  " + strings.ReplaceAll(why, "\n", "\n  "))
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Tokens lists tokens and the logins of browsers, each with what it opens, and how long (spec 11.2). Places are the workspaces that they may name.
+func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
+	names := map[regie.ID]string{}
+	for i := range places {
+		names[places[i].ID] = places[i].Root
+	}
+	for i := range tokens {
+		p.token(&tokens[i], names)
+	}
+	if len(tokens) == 0 {
+		p.line(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
+		return
+	}
+	p.line("")
+	p.line(p.Text.T("to end one: regie token revoke %s", Short(tokens[len(tokens)-1].ID)))
+}
+
+func (p *Page) token(t *regie.Token, names map[regie.ID]string) {
+	what := p.Text.T("token %s", Short(t.ID))
+	if t.Kind == regie.TokenBrowser {
+		what = p.Text.T("browser %s", Short(t.ID))
+	}
+	p.line(what + "  " + plain.Line(t.Name))
+	var state string
+	switch t.StateAt(p.Now()) {
+	case regie.TokenRevoked:
+		state = p.Text.T("revoked %s ago by %s", p.span(p.Now().Sub(t.RevokedAt)), plain.Line(t.RevokedBy))
+	case regie.TokenExpired:
+		state = p.Text.T("expired %s ago", p.span(p.Now().Sub(t.ExpiresAt)))
+	default:
+		state = p.Text.T("without an end")
+		if !t.ExpiresAt.IsZero() {
+			state = p.Text.T("ends in %s", p.span(t.ExpiresAt.Sub(p.Now())))
+		}
+	}
+	used := p.Text.T("never used")
+	if !t.LastUsedAt.IsZero() {
+		used = p.Text.T("used about %s ago", p.span(p.Now().Sub(t.LastUsedAt)))
+	}
+	p.line("     " + p.Text.T("%s, made %s ago, %s", state, p.span(p.Now().Sub(t.CreatedAt)), used))
+	opens := p.Text.T("opens: %s", regie.ScopeWords(t.Scopes))
+	if t.OnApproval != "" {
+		opens += "; " + p.Text.T("approvals: %s", t.OnApproval)
+	}
+	p.line("     " + opens)
+	if len(t.Workspaces) > 0 {
+		where := make([]string, 0, len(t.Workspaces))
+		for _, id := range t.Workspaces {
+			where = append(where, plain.Line(cmp.Or(names[id], id.String())))
+		}
+		p.line("     " + p.Text.T("only in: %s", strings.Join(where, ", ")))
+	}
+}
+
+// FindToken returns the one token that a person names, in whatever state: by its id, by the last four or more characters of it, by its first eight or
+// more, or by its name. What opens something is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict where there
+// are several.
+func FindToken(ctx context.Context, control dispatch.Control, name string) (regie.Token, error) {
+	all, err := control.Tokens(ctx, store.TokenFilter{Ended: true})
+	if err != nil {
+		return regie.Token{}, err
+	}
+	part, err := PartOfID(name)
+	if err != nil {
+		part = ""
+	}
+	part = strings.ToLower(part)
+	var active, ended []regie.Token
+	for i := range all {
+		digits := strings.ReplaceAll(all[i].ID.String(), "-", "")
+		byID := part != "" && (strings.HasSuffix(digits, part) || len(part) >= 8 && strings.HasPrefix(digits, part))
+		switch {
+		case all[i].ID.String() == name:
+			return all[i], nil
+		case !byID && all[i].Name != name:
+		case all[i].RevokedAt.IsZero():
+			active = append(active, all[i])
+		default:
+			ended = append(ended, all[i])
+		}
+	}
+	found := active
+	if len(found) == 0 {
+		found = ended
+	}
+	switch {
+	case len(found) == 0:
+		return regie.Token{}, regie.Errorf(regie.CodeNotFound, "no token has the id or the name %s: see regie token list --ended", plain.Line(name))
+	case len(found) == 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i := range found {
+		names[i] = found[i].ID.String()
+	}
+	return regie.Token{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", plain.Line(name), strings.Join(names, " "))
+}

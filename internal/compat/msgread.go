@@ -1,0 +1,240 @@
+package compat
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+)
+
+// messagesRequest is a request of Messages, as far as it is looked at.
+type messagesRequest struct {
+	Model      string         `json:"model"`
+	Messages   []turn         `json:"messages"`
+	System     jsontext.Value `json:"system"`
+	Stream     bool           `json:"stream"`
+	Tools      []messagesTool `json:"tools"`
+	ToolChoice *struct {
+		Type    string `json:"type"`
+		OneCall bool   `json:"disable_parallel_tool_use"`
+	} `json:"tool_choice"`
+	Metadata     map[string]string `json:"metadata"`
+	OutputConfig *struct {
+		Effort string         `json:"effort"`
+		Format jsontext.Value `json:"format"`
+	} `json:"output_config"`
+
+	StopSequences jsontext.Value `json:"stop_sequences"`
+	Container     jsontext.Value `json:"container"`
+	MCPServers    jsontext.Value `json:"mcp_servers"`
+	InferenceGeo  jsontext.Value `json:"inference_geo"`
+	OutputFormat  jsontext.Value `json:"output_format"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
+}
+
+type messagesTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	InputSchema jsontext.Value `json:"input_schema"`
+}
+
+// turn is a message of a request of Messages.
+type turn struct {
+	Role    string         `json:"role"`
+	Content jsontext.Value `json:"content"`
+}
+
+// block is a part of a turn.
+type block struct {
+	Type      string         `json:"type"`
+	Text      string         `json:"text"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Input     jsontext.Value `json:"input"`
+	ToolUseID string         `json:"tool_use_id"`
+	Content   jsontext.Value `json:"content"`
+	IsError   bool           `json:"is_error"`
+}
+
+// ignoredInMessages are parameters of Messages that an agent's own settings decide, or that only Anthropic knows something to do with.
+var ignoredInMessages = []string{
+	"max_tokens", "temperature", "top_p", "top_k", "thinking", "service_tier", "speed", "cache_control", "context_management", "diagnostics", "betas",
+}
+
+// parseMessages reads a request of Messages to an agent.
+func parseMessages(data []byte) (*asking, *messagesRequest, error) {
+	var in messagesRequest
+	if err := decode(data, &in); err != nil {
+		return nil, nil, err
+	}
+	if err := in.refuse(); err != nil {
+		return nil, nil, err
+	}
+	out := &asking{model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data}
+	var err error
+	if out.ignored, err = ignored(in.Rest, ignoredInMessages); err != nil {
+		return nil, nil, err
+	}
+	if in.Metadata["user_id"] != "" {
+		out.ignored = append(out.ignored, "metadata.user_id")
+	}
+	if in.OutputConfig != nil {
+		out.effort = in.OutputConfig.Effort
+	}
+	if out.messages, err = in.said(); err != nil {
+		return nil, nil, err
+	}
+	out.tools, err = in.tools()
+	out.oneCall = in.ToolChoice != nil && in.ToolChoice.OneCall
+	return out, &in, err
+}
+
+// refuse names what would have another effect than its client means.
+func (in *messagesRequest) refuse() error {
+	switch {
+	case in.Model == "":
+		return refused("model", "the request names no model")
+	case len(in.Messages) == 0:
+		return refused("messages", "there is no message")
+	case len(in.Messages) > maxMessages:
+		return refused("messages", "there are %d messages, at most %d are allowed", len(in.Messages), maxMessages)
+	case given(in.StopSequences):
+		return refused("stop_sequences", "an agent takes no stop sequences")
+	case in.OutputConfig != nil && given(in.OutputConfig.Format):
+		return refused("output_config.format", "an agent answers in text: a format cannot be promised here")
+	case given(in.OutputFormat):
+		return refused("output_format", "an agent answers in text: a format cannot be promised here")
+	case given(in.Container):
+		return refused("container", "an agent has its own tools")
+	case given(in.MCPServers):
+		return refused("mcp_servers", "an agent has its own tools")
+	case given(in.InferenceGeo):
+		return refused("inference_geo", "where an agent's model runs is decided by its own settings")
+	}
+	return nil
+}
+
+// tools are those of the client that the model is told of. To force one is not possible: an agent decides by itself.
+func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
+	var tools []regie.ClientTool
+	for i, t := range in.Tools {
+		if t.Type != "" && t.Type != "custom" {
+			return nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", clip(t.Type))
+		}
+		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.InputSchema)})
+	}
+	if err := checkNames(tools, ".name"); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.ToolChoice == nil || in.ToolChoice.Type == "auto":
+		return tools, nil
+	case in.ToolChoice.Type == "none":
+		return nil, nil
+	default:
+		return nil, forced("tool_choice.type")
+	}
+}
+
+// said are the messages of the request, with what it says as system in front.
+func (in *messagesRequest) said() ([]said, error) {
+	var out []said
+	system, err := contentOf(in.System, "system", "text")
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(system) != "" {
+		out = append(out, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: system}, param: "system"})
+	}
+	for i := range in.Messages {
+		m, err := in.Messages[i].read("messages[" + strconv.Itoa(i) + "]")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m...)
+	}
+	return out, nil
+}
+
+// read makes messages of one of Messages: results of calls, which stand in one of the user's, are a message of their own.
+func (t *turn) read(param string) ([]said, error) {
+	roles := map[string]regie.ImportedRole{"user": regie.ImportedUser, "assistant": regie.ImportedAssistant, "system": regie.ImportedContext}
+	role, ok := roles[t.Role]
+	if !ok {
+		return nil, refused(param+".role", "%q is no role: use user or assistant", clip(t.Role))
+	}
+	blocks, err := t.blocks(param + ".content")
+	if err != nil {
+		return nil, err
+	}
+	own, results := said{ImportedMessage: regie.ImportedMessage{Role: role}, param: param}, said{ImportedMessage: regie.ImportedMessage{Role: roleTool}, param: param}
+	var texts []string
+	for i := range blocks {
+		b, at := &blocks[i], param+".content["+strconv.Itoa(i)+"]"
+		switch {
+		case b.Type == "text":
+			texts = append(texts, b.Text)
+		case b.Type == "tool_result" && role == regie.ImportedUser:
+			if len(texts) > 0 {
+				return nil, refused(at, "results of calls come first in a message, and its text behind them")
+			}
+			result, err := b.result(at)
+			if err != nil {
+				return nil, err
+			}
+			results.results = append(results.results, result)
+		case b.Type == "tool_use" && role == regie.ImportedAssistant:
+			if b.Input.Kind() != '{' {
+				return nil, refused(at+".input", "the input of a call is an object")
+			}
+			own.Calls = append(own.Calls, regie.ImportedCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
+		case strings.HasSuffix(b.Type, "thinking") && role == regie.ImportedAssistant: // an agent's model has its own
+		default:
+			return nil, noPart(at, b.Type)
+		}
+	}
+	own.Text = strings.Join(texts, "\n")
+	silent := strings.TrimSpace(own.Text) == ""
+	switch {
+	case len(results.results) == 0 && silent && role == regie.ImportedUser:
+		return nil, refused(param+".content", "the message says nothing")
+	case len(results.results) == 0:
+		return []said{own}, checkCalls(own.Calls, param)
+	case silent:
+		return []said{results}, nil
+	default:
+		return []said{results, own}, nil
+	}
+}
+
+// blocks are the parts of a message; a text is one.
+func (t *turn) blocks(param string) (out []block, err error) {
+	switch t.Content.Kind() {
+	case '"':
+		out = []block{{Type: "text"}}
+		err = decode(t.Content, &out[0].Text)
+	case '[':
+		err = decode(t.Content, &out)
+	default:
+		err = refused(param, "a content is a text or an array of parts")
+	}
+	if err != nil {
+		return nil, refused(param, "a content is a text or an array of parts")
+	}
+	return slices.Clip(out), nil
+}
+
+// result is one of a client's tool. That it failed is said in front of what it says.
+func (b *block) result(param string) (clientResult, error) {
+	text, err := contentOf(b.Content, param+".content", "text")
+	if err == nil && b.IsError {
+		text = strings.TrimSpace("The tool failed.\n" + text)
+	}
+	return clientResult{b.ToolUseID, text, param + ".tool_use_id"}, err
+}

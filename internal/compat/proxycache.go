@@ -1,0 +1,123 @@
+package compat
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// maxKept bounds a stream that is kept for others, in bytes: the cache takes no larger answer.
+const maxKept = 1 << 20
+
+// kept is what a stream said, so that it can be given again. The nil one keeps nothing.
+type kept struct {
+	data []byte
+	over bool // it is longer than what is kept
+}
+
+func (k *kept) add(piece []byte) {
+	switch {
+	case k == nil || k.over:
+	case len(k.data)+len(piece) > maxKept:
+		k.data, k.over = nil, true
+	default:
+		k.data = append(k.data, piece...)
+	}
+}
+
+// whole is the stream where it came to its end by its API's own mark, else nil.
+func (k *kept) whole(api string) []byte {
+	mark, other := []byte("\ndata: [DONE]"), []byte("\ndata:[DONE]")
+	switch api {
+	case APIResponses:
+		mark, other = []byte("\nevent: response.completed"), []byte("\nevent:response.completed")
+	case APIMessages:
+		mark, other = []byte("\nevent: message_stop"), []byte("\nevent:message_stop")
+	}
+	if bytes.Contains(k.data, mark) || bytes.Contains(k.data, other) {
+		return k.data
+	}
+	return nil
+}
+
+// cacheable is a question to a provider whose answer may be kept.
+type cacheable struct {
+	asked  bool // the provider was
+	passed bool // the client has its answer already: it streamed
+}
+
+// fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first has a stream as it comes, the others when it is whole.
+func (p *passing) fromCache(data []byte) {
+	var c cacheable
+	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(data), func() ([]byte, error) { return p.askKept(data, &c) })
+	var no refusal
+	switch {
+	case errors.As(err, &no):
+		p.w.Header().Set("Content-Type", no.header.Get("Content-Type"))
+		p.w.WriteHeader(no.status)
+		_, _ = p.w.Write(no.data)
+	case err != nil && !c.asked:
+		p.fail(p.w, p.r, err)
+		return
+	case err != nil:
+		p.failed(err)
+	case c.passed:
+	default:
+		p.call.Cached = !fresh
+		if !fresh {
+			p.call.Usage, p.call.Money = regie.Usage{}, regie.Money{Known: true}
+			p.w.Header().Set("X-Regie-Cache", "hit")
+		}
+		kind := "application/json"
+		if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
+			kind = "text/event-stream"
+		}
+		p.w.Header().Set("Content-Type", kind)
+		_, _ = p.w.Write(answer) // the client has gone
+	}
+	p.done()
+}
+
+// cacheKey is what an answer may be given again for: the API, the request without what has no part in its answer, and what a header says of how it is meant.
+func (p *passing) cacheKey(data []byte) regie.Hash {
+	of := p.head.cacheKey(data, p.call.Model)
+	words := []string{p.api, of.String()}
+	for _, name := range p.up.Passes {
+		words = append(words, strings.Join(p.r.Header.Values(name), ","))
+	}
+	return regie.HashOf([]byte(strings.Join(words, "\x00")))
+}
+
+// askKept asks the provider. A stream is passed on as it comes; what is returned of it is what others may be given, nil where that is nothing.
+func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
+	if err := p.reserve(data); err != nil {
+		return nil, err
+	}
+	c.asked = true
+	response, err := p.send()
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		c.passed, p.kept = true, &kept{}
+		p.pass(response)
+		if p.call.Code != "" {
+			return nil, nil
+		}
+		return p.kept.whole(p.api), nil
+	}
+	said, err := whole(response.Body, response.ContentLength, maxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		p.refusedBy(response.StatusCode)
+		return nil, refusal{response.StatusCode, response.Header, p.up.Hide(said)}
+	}
+	p.used(said)
+	return said, nil
+}

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regie-run/regie"
+)
+
+// LayerKind says whose file of settings it is (spec 13).
+type LayerKind string
+
+// The kinds, from the one that counts least on.
+const (
+	LayerSetup  LayerKind = "setup"  // what regie setup stored
+	LayerSystem LayerKind = "system" // the machine's
+	LayerUser   LayerKind = "user"
+	LayerNamed  LayerKind = "named" // by --config or REGIE_CONFIG: then no other counts
+)
+
+// SystemFile is the machine's file where nobody says otherwise.
+const SystemFile = "/etc/regie/regie.yaml"
+
+// Layer is a file of settings that counts.
+type Layer struct {
+	Kind LayerKind
+	Path string
+	root *yaml.Node // its mapping; nil where it says nothing
+}
+
+// readLayer reads a file strictly, and keeps how it is written.
+func readLayer(kind LayerKind, path string) (Layer, File, error) {
+	layer := Layer{Kind: kind, Path: path}
+	data, err := readBytes(path)
+	if err != nil {
+		return layer, File{}, err
+	}
+	f, err := parseFile(path, data)
+	if err != nil {
+		return layer, f, err
+	}
+	layer.root, err = mapping(data)
+	return layer, f, err
+}
+
+// readBytes reads a file of settings.
+func readBytes(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)
+	case len(data) > maxFile:
+		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", path, maxFile)
+	}
+	return data, nil
+}
+
+// mapping is the mapping that a document is, nil for an empty one.
+func mapping(data []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// loadLayers reads the machine's file and the user's, where they are there. What both say is the user's to say, key by key; their rules and
+// hooks all count, the machine's first.
+func (c *Config) loadLayers(system, user string) error {
+	var files []File
+	for _, at := range []Layer{{Kind: LayerSystem, Path: system}, {Kind: LayerUser, Path: user}} {
+		if _, err := os.Stat(at.Path); at.Path == "" || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		layer, f, err := readLayer(at.Kind, at.Path)
+		if err != nil {
+			return err
+		}
+		c.Layers, files = append(c.Layers, layer), append(files, f)
+		c.Origin["file"] = layer.Path
+	}
+	switch len(files) {
+	case 0:
+		return nil
+	case 1:
+		c.File = files[0]
+		return nil
+	}
+	below, above := c.Layers[len(c.Layers)-2], c.Layers[len(c.Layers)-1]
+	if merged := merge(below.root, above.root); merged != nil {
+		if err := merged.Decode(&c.File); err != nil {
+			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", above.Path+" + "+below.Path, withNearest(err))
+		}
+	}
+	c.File.Approvals.Rules = slices.Concat(files[0].Approvals.Rules, files[1].Approvals.Rules)
+	c.File.Hooks = slices.Concat(files[0].Hooks, files[1].Hooks)
+	return nil
+}
+
+// merge puts the keys of one mapping over those of another, which may both be nil.
+func merge(below, above *yaml.Node) *yaml.Node {
+	switch {
+	case below == nil || above != nil && (below.Kind != yaml.MappingNode || above.Kind != yaml.MappingNode):
+		return above
+	case above == nil:
+		return below
+	}
+	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: slices.Clone(below.Content)}
+	for i := 0; i+1 < len(above.Content); i += 2 {
+		at := slices.IndexFunc(out.Content, func(n *yaml.Node) bool { return n.Value == above.Content[i].Value })
+		for at >= 0 && at%2 == 1 { // a value that is written as the key
+			next := slices.IndexFunc(out.Content[at+1:], func(n *yaml.Node) bool { return n.Value == above.Content[i].Value })
+			if next < 0 {
+				at = -1
+			} else {
+				at += next + 1
+			}
+		}
+		if at < 0 {
+			out.Content = append(out.Content, above.Content[i], above.Content[i+1])
+		} else {
+			out.Content[at+1] = merge(out.Content[at+1], above.Content[i+1])
+		}
+	}
+	return out
+}
+
+// from is the file that says a key, the last of several.
+func (c *Config) from(key string) string {
+	for _, layer := range slices.Backward(c.Layers) {
+		if layer.Kind != LayerSetup && layer.line(key) > 0 {
+			return layer.Path
+		}
+	}
+	return c.Origin["file"]
+}
+
+// line is where a key stands in a layer, 0 where it does not.
+func (l *Layer) line(key string) (line int) {
+	walk(l.root, "", func(at string, name, _ *yaml.Node) {
+		if at == key && line == 0 {
+			line = name.Line
+		}
+	})
+	return line
+}
+
+// walk visits every key of a mapping, those of entries in lists too: a.b, and a[1].b from 1 on.
+func walk(n *yaml.Node, at string, visit func(key string, name, value *yaml.Node)) {
+	if n == nil {
+		return
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			if at != "" {
+				key = at + "." + key
+			}
+			visit(key, n.Content[i], n.Content[i+1])
+			walk(n.Content[i+1], key, visit)
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			if item.Kind == yaml.MappingNode {
+				key := at + "[" + strconv.Itoa(i+1) + "]"
+				visit(key, item, item)
+				walk(item, key, visit)
+			}
+		}
+	}
+}

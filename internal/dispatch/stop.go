@@ -1,0 +1,67 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable; the round ends soon after.
+func (d *Dispatcher) Interrupt(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopInterrupt)
+}
+
+// Pause keeps anything new of a round from starting, until Resume (decision 6).
+func (d *Dispatcher) Pause(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopPause)
+}
+
+// Stop ends a round like Interrupt and closes its session (decision 6).
+func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
+	return d.stop(ctx, round, regie.StopStop)
+}
+
+func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
+	fault.Point(fault.StopBefore)
+	session, err := d.store.RequestStop(ctx, round, word)
+	if err != nil {
+		return err
+	}
+	fault.Point(fault.StopAfter)
+	ctx = context.WithoutCancel(ctx) // a word that is stored is obeyed
+	if word == regie.StopPause {
+		defer d.lookAtQueues(ctx, session) // its slot is free
+	}
+	for try := 1; ; try++ {
+		if d.tell(round, word) || word == regie.StopPause {
+			return nil
+		}
+		// Nobody holds the round, so nobody would obey: it is taken up to be ended.
+		now, err := d.store.Round(ctx, round)
+		if err != nil || now.State != regie.RoundRunning {
+			return err
+		}
+		err = d.take(ctx, round)
+		switch {
+		case errors.Is(err, store.ErrElsewhere): // its holder is told (heed), and else meets the word at its next step
+			return nil
+		case regie.CodeOf(err) != regie.CodeConflict, try == 10:
+			return err
+		} // it runs here by now, or its holder has ended it: that is looked at anew
+	}
+}
+
+// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
+func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
+	ctx := context.WithoutCancel(d.base)
+	now, err := d.store.Round(ctx, round)
+	if err != nil || now.State != regie.RoundRunning || now.Stop != word {
+		return
+	}
+	if err := d.take(ctx, round); err != nil && !errors.Is(err, errHeld) && !errors.Is(err, store.ErrElsewhere) {
+		d.log.Warn("a stopped run waits for the next engine to end it", "round", round.String(), "error", err)
+	}
+}

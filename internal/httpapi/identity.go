@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+type tokensQuery struct {
+	ID     regie.ID `query:"id" doc:"One token, in whatever state."`
+	Short  string   `query:"short" doc:"The end of an id, or its beginning from eight digits on, in whatever state."`
+	Kind   string   `query:"kind" enum:"api browser" doc:"api: those of programs; browser: the logins of browsers; both where it is left out."`
+	Ended  bool     `query:"ended" doc:"Those too that have expired or were revoked."`
+	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+func (s *server) tokens(ctx context.Context, in *request[tokensQuery, none]) (Page[regie.Token], error) {
+	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
+	after, err := store.ParseCursor("tokens", q.Cursor)
+	if err != nil {
+		return Page[regie.Token]{}, err
+	}
+	found, err := s.Control.Tokens(ctx, store.TokenFilter{ID: q.ID, Short: q.Short, Kind: regie.TokenKind(q.Kind), Ended: q.Ended, After: after, Limit: limit + 1})
+	return paged("tokens", some(found), limit, func(t *regie.Token) store.Mark { return store.Mark{At: t.CreatedAt, ID: t.ID} }), err
+}
+
+// identityOperations are about who may ask (spec 11.2).
+func (s *server) identityOperations() []operation {
+	logout := described[none, none, none](http.MethodPost, "/logout", "logout", "End the login of this browser: its cookie opens nothing any more", http.StatusOK)
+	logout.serve = s.logout
+	return []operation{
+		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Control.Users),
+		op(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
+			func(ctx context.Context, _ *request[none, none]) (dispatch.Me, error) { return s.Control.Me(ctx) }),
+		op(s, http.MethodGet, "/tokens", "list_tokens", "API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
+		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once", http.StatusCreated,
+			func(ctx context.Context, in *request[none, dispatch.TokenRequest]) (dispatch.MadeToken, error) {
+				keyed(in.Key, &in.Body.TokenID)
+				return s.Control.AddToken(ctx, in.Body)
+			}),
+		about(s, http.MethodDelete, "/tokens/{id}", "revoke_token", "End a token, or the login of a browser: it opens nothing any more",
+			func(ctx context.Context, id regie.ID) (none, error) {
+				return none{}, s.Control.RevokeTokens(ctx, dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
+			}),
+		op(s, http.MethodPost, "/tokens/revoke", "revoke_tokens", "End tokens, all of them or none", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.RevokeTokensRequest]) (none, error) {
+				return none{}, s.Control.RevokeTokens(ctx, in.Body)
+			}),
+		op(s, http.MethodPost, "/setup-links", "make_setup_link", "A link that lets one browser in, once, within a quarter of an hour; no token makes one", http.StatusCreated,
+			func(ctx context.Context, _ *request[none, none]) (dispatch.SetupLink, error) {
+				return s.Control.SetupLink(ctx)
+			}),
+		logout,
+	}
+}
+
+// logout ends a browser's login: the row behind its cookie, which is what it is known by, and the cookie.
+func (s *server) logout(w http.ResponseWriter, r *http.Request) {
+	caller := access.From(r.Context())
+	if caller == nil || caller.Via != dispatch.ViaBrowser {
+		s.fail(w, r, regie.Errorf(regie.CodeConflict, "this is no browser: a token ends when it is revoked"))
+		return
+	}
+	err := s.Control.RevokeTokens(r.Context(), dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{caller.Token.ID}})
+	if err == nil {
+		http.SetCookie(w, cookie(r, "", time.Unix(1, 0)))
+	}
+	s.answer(w, r, http.StatusOK, none{}, err)
+}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Keys remembers what came with which Idempotency-Key, both as hashes, and what was answered, sealed (spec 10.2).
+type Keys interface {
+	// BeginKeyed begins a write, and returns what is known of its key: CodeKeyReused where something else came with it before.
+	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
+	// AnswerKeyed notes what it was answered, ReleaseKeyed forgets one that came to nothing.
+	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
+	ReleaseKeyed(ctx context.Context, key regie.Hash) error
+}
+
+// repeatable are the writes that may be done again when nobody knows whether they were: their key is the id of what they make, or they name what they
+// change in a way that nothing later is harmed. All others could end or change what came later (an interrupt its next round, a name the one after it).
+var repeatable = map[string]bool{
+	"create_session": true, "fork_session": true, "send_message": true, "give_command": true, "start_run": true, "undo": true, "undo_in_session": true, "plan_undo": true,
+	"decide": true, "answer_question": true, "resolve_call": true, "remove_session": true, "mark_session_read": true, "add_token": true,
+	"revoke_token": true, "revoke_tokens": true, "revoke_rules": true, "beat": true,
+}
+
+// secret are the writes whose answers are shown once, and not kept for a second time.
+var secret = map[string]bool{"add_token": true, "make_setup_link": true}
+
+const (
+	// beingDone is for how long a write that has begun is taken to be still at work.
+	beingDone = time.Minute
+	// maxAnswer bounds an answer that is kept; a larger one is made again, as far as that adds nothing.
+	maxAnswer = 256 << 10
+)
+
+// keyedWrite is a write with an Idempotency-Key, while it is answered; nil is one without.
+type keyedWrite struct {
+	keys Keys
+	id   string // of the operation
+	key  string
+	hash regie.Hash
+	was  store.KeyedWrite
+}
+
+// begin makes the key of a request one of its operation and of the thing that it is about, and begins the write where what came with the key is
+// remembered: another request with the same key is refused with CodeKeyReused, by whichever process it comes to (spec 10.2).
+func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
+	if in.Key == "" {
+		return nil, nil //nolint:nilnil // a write without a key is none of these
+	}
+	in.Key = id + " " + r.PathValue("id") + " " + in.Key
+	if caller := access.From(r.Context()); caller != nil && !caller.Token.ID.IsZero() { // what another client calls its request is nothing of this one's
+		in.Key = caller.Token.ID.String() + " " + in.Key
+	}
+	if s.Keys == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil, nil //nolint:nilnil // nobody remembers
+	}
+	said, err := json.Marshal(struct {
+		Query Q
+		Body  B
+	}{in.Query, in.Body})
+	if err != nil {
+		return nil, err
+	}
+	mac := hmac.New(sha256.New, []byte(in.Key)) // what was said cannot be guessed from what is remembered by who does not have the key
+	_, _ = mac.Write(said)                      // a hash takes everything
+	var heard regie.Hash
+	mac.Sum(heard[:0])
+	k := &keyedWrite{keys: s.Keys, id: id, key: in.Key, hash: regie.HashOf([]byte("idempotency-key\x00" + in.Key))}
+	k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, heard)
+	return k, err
+}
+
+// before returns what the same request was answered, where that is known, and an error where it may not be done again.
+func (k *keyedWrite) before() (answer []byte, err error) {
+	switch {
+	case k == nil || k.was.Fresh:
+		return nil, nil
+	case k.was.Status != 0 && secret[k.id]:
+		return nil, regie.Errorf(regie.CodeConflict, "this was made when the same request came first, and its secret is shown once: make another one with a key of its own")
+	case k.was.Status != 0 && len(k.was.Answer) > 0:
+		return k.open()
+	case repeatable[k.id]:
+		return nil, nil
+	case k.was.Status != 0:
+		return nil, regie.Errorf(regie.CodeConflict, "this was done when the same request came first; its answer was too large to be kept")
+	case time.Since(k.was.Begun) < beingDone:
+		return nil, regie.Errorf(regie.CodeKeyInUse, "the first request with this key is still being answered: ask again in a moment")
+	default:
+		return nil, regie.Errorf(regie.CodeOutcomeUnknown, "nobody knows whether the first request with this key was done: look, then ask with a new key")
+	}
+}
+
+// context is that of the request; a write with a key is done or not, whether or not who asked stays.
+func (k *keyedWrite) context(r *http.Request) context.Context {
+	if k == nil {
+		return r.Context()
+	}
+	return context.WithoutCancel(r.Context())
+}
+
+// after notes how a write ended: its answer, or nothing where it failed, so that the key may come again. Who asked may have left by then.
+func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err error) {
+	if k == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		_ = k.keys.ReleaseKeyed(ctx, k.hash) // it stays begun if this fails, which is true of it
+		return
+	}
+	var sealed []byte
+	if seal, err := k.seal(); err == nil && !secret[k.id] && len(answer) <= maxAnswer {
+		sealed = seal.Seal(nil, nil, answer, k.hash[:]) //nolint:gosec // the nonce is random, and the library's own
+	}
+	_ = k.keys.AnswerKeyed(ctx, k.hash, status, sealed) // as above
+}
+
+// seal is made of the key, which is stored nowhere: an answer can be read by who asks again, and by nobody else.
+func (k *keyedWrite) seal() (cipher.AEAD, error) {
+	mac := hmac.New(sha256.New, []byte(k.key))
+	_, _ = mac.Write([]byte("the answer")) // a hash takes everything
+	block, err := aes.NewCipher(mac.Sum(nil))
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (k *keyedWrite) open() ([]byte, error) {
+	seal, err := k.seal()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := seal.Open(nil, nil, k.was.Answer, k.hash[:])
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeCorrupt, "the answer that was kept for this key cannot be read")
+	}
+	return answer, nil
+}
+
+// write does a write once for its key, and answers it: with what the same request was answered before, where that is known.
+func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B], do func(context.Context, *request[Q, B]) (A, error)) {
+	k, err := begin(s, r, o.id, in)
+	var before []byte
+	if err == nil {
+		before, err = k.before()
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if before != nil {
+		s.replayed(w, k.was.Status, before)
+		return
+	}
+	answer, err := do(k.context(r), in)
+	var body bytes.Buffer
+	if err == nil {
+		err = json.NewEncoder(&body).Encode(answer)
+	}
+	k.after(r.Context(), o.status, body.Bytes(), err)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.written(w, o.status, body.Bytes())
+}
+
+// replayed answers with what the same request was answered before, and says so.
+func (s *server) replayed(w http.ResponseWriter, status int, answer []byte) {
+	w.Header().Set("Idempotent-Replayed", "true")
+	s.written(w, status, answer)
+}
+
+// idempotencyKey reads the key of a request; "" where it has none.
+func idempotencyKey(r *http.Request) (string, error) {
+	keys := r.Header.Values("Idempotency-Key")
+	if len(keys) == 0 {
+		return "", nil
+	}
+	key := strings.TrimSpace(keys[0])
+	bad := func(c rune) bool { return c < ' ' || c > '~' }
+	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, bad) {
+		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters", maxKey)
+	}
+	return key, nil
+}

@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// TestBegunKeys: a write that has begun and was never answered is done again only where that harms nothing.
+func TestBegunKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		id   string
+		was  store.KeyedWrite
+		code regie.Code // "": it is done
+	}{
+		"fresh":            {"interrupt_session", store.KeyedWrite{Fresh: true}, ""},
+		"at work":          {"interrupt_session", store.KeyedWrite{Begun: time.Now()}, regie.CodeKeyInUse},
+		"nobody knows":     {"interrupt_session", store.KeyedWrite{Begun: time.Now().Add(-2 * beingDone)}, regie.CodeOutcomeUnknown},
+		"with its own id":  {"fork_session", store.KeyedWrite{Begun: time.Now()}, ""},
+		"a large answer":   {"undo", store.KeyedWrite{Status: 200}, ""},
+		"a word's":         {"change_limits", store.KeyedWrite{Status: 200}, regie.CodeConflict},
+		"a secret":         {"make_setup_link", store.KeyedWrite{Status: 201}, regie.CodeConflict},
+		"sealed otherwise": {"fork_session", store.KeyedWrite{Status: 201, Answer: make([]byte, 64)}, regie.CodeCorrupt},
+	} {
+		k := &keyedWrite{id: c.id, key: "k", was: c.was}
+		answer, err := k.before()
+		if answer != nil || err == nil != (c.code == "") || err != nil && regie.CodeOf(err) != c.code {
+			t.Errorf("%s: %q, %v; want %s", name, answer, err, c.code)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package httpapi_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// TestMethodsAndHeaders holds what is seldom asked: other methods, bodies that nobody reads, preconditions, and which form of an answer is wanted.
+func TestMethodsAndHeaders(t *testing.T) {
+	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
+	const session = "/api/v1/sessions/" + id
+	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	for name, c := range map[string]struct {
+		method, path, body string
+		header             [2]string
+		status             int
+		says               string // of the body
+		told               [2]string
+	}{
+		"a body for nobody":    {method: "POST", path: session + "/pause", body: `{"now":true}`, status: 400, says: string(regie.CodeBadRequest)},
+		"a body of a read":     {method: "GET", path: "/api/v1/rounds", body: `{"limit":1}`, status: 400, says: string(regie.CodeBadRequest)},
+		"a body of a removal":  {method: "DELETE", path: session, body: `[]`, status: 400, says: string(regie.CodeBadRequest)},
+		"an empty object":      {method: "POST", path: session + "/pause", body: " {\n} ", status: 200},
+		"blanks":               {method: "POST", path: session + "/pause", body: "\r\n", status: 200},
+		"a large one":          {method: "POST", path: session + "/pause", body: strings.Repeat(" ", 17<<20), status: 413, says: string(regie.CodeTooLarge)},
+		"head of a list":       {method: "HEAD", path: "/api/v1/rounds", status: 200, told: [2]string{"Content-Type", "application/json"}},
+		"head of a stream":     {method: "HEAD", path: session + "/events", status: 200, told: [2]string{"Content-Type", "text/event-stream"}},
+		"head of all":          {method: "HEAD", path: "/api/v1/events", status: 200, told: [2]string{"Content-Type", "text/event-stream"}},
+		"options":              {method: "OPTIONS", path: session, status: 204, told: [2]string{"Allow", "DELETE, GET, HEAD, PATCH"}},
+		"options of nothing":   {method: "OPTIONS", path: "/nothing", status: 404, says: string(regie.CodeNotFound)},
+		"no CORS":              {method: "OPTIONS", path: session, header: [2]string{"Origin", "http://example.com"}, status: 204, told: [2]string{"Access-Control-Allow-Origin", ""}},
+		"trace":                {method: "TRACE", path: session, status: 405, told: [2]string{"Allow", "DELETE, GET, HEAD, PATCH"}},
+		"a version":            {method: "DELETE", path: session, header: [2]string{"If-Match", `"1"`}, status: 412, says: string(regie.CodeConflict)},
+		"whatever version":     {method: "DELETE", path: session, header: [2]string{"If-Match", "*"}, status: 409, says: string(regie.CodeRoundInProgress)},
+		"not kept by proxies":  {method: "GET", path: "/api/v1/rounds", status: 200, told: [2]string{"Cache-Control", "no-store"}},
+		"nor what went wrong":  {method: "GET", path: "/api/v1/rounds/x", status: 400, told: [2]string{"Cache-Control", "no-store"}},
+		"JSON sooner":          {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json, text/event-stream"}, status: 202},
+		"a stream by weight":   {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json;q=0.5, text/event-stream"}, status: 200, says: "event: error"},
+		"not a stream at all":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/event-stream;q=0, */*"}, status: 202},
+		"bad Last-Event-ID":    {method: "GET", path: session + "/events", header: [2]string{"Last-Event-ID", "x"}, status: 400, says: string(regie.CodeBadRequest)},
+		"anything":             {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "*/*"}, status: 202},
+		"a message as a page":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/html"}, status: 202},
+		"no body at all":       {method: "POST", path: "/api/v1/rules/revoke", status: 400, says: "the request has no body"},
+		"nothing but blanks":   {method: "POST", path: "/api/v1/rules/revoke", body: "\r\n ", status: 400, says: "the request has no body"},
+		"two ends of one body": {method: "POST", path: session + "/messages", body: `{"content":"x"}{"content":"y"}`, status: 400, says: string(regie.CodeBadRequest)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(c.body))
+			if c.header[0] != "" {
+				request.Header.Set(c.header[0], c.header[1])
+			}
+			response := httptest.NewRecorder()
+			handler.ServeHTTP(response, request)
+			if response.Code != c.status || !strings.Contains(response.Body.String(), c.says) {
+				t.Errorf("%d %.200s, want %d with %q", response.Code, response.Body, c.status, c.says)
+			}
+			if c.told[0] != "" && response.Header().Get(c.told[0]) != c.told[1] {
+				t.Errorf("%s is %q, want %q", c.told[0], response.Header().Get(c.told[0]), c.told[1])
+			}
+			if c.method == http.MethodHead && strings.Contains(response.Body.String(), "data:") {
+				t.Errorf("a stream was told to who asked for its header: %.200s", response.Body)
+			}
+		})
+	}
+}
+
+// slow is a body that does not come in time, as a connection with a deadline says it.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) {
+	return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+}
+
+// TestSlowBody: a body that does not come is the client's, with a code, and nothing of this machine's connections is said.
+func TestSlowBody(t *testing.T) {
+	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", slow{}))
+	if said := response.Body.String(); response.Code != http.StatusRequestTimeout || !strings.Contains(said, string(regie.CodeRequestTimeout)) || strings.Contains(said, "tcp") {
+		t.Errorf("%d %s", response.Code, said)
+	}
+}

@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// forgets is how many keys whose time is over a write with a key forgets at most.
+const forgets = 100
+
+// BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came with it, both as hashes. It returns what is known of the
+// key, and CodeKeyReused where something else came with it before. Keys older than store.KeysKept are forgotten by the way.
+func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
+	var out store.KeyedWrite
+	err := s.writer.do(ctx, func(t *tx) error {
+		now := time.Now()
+		out = store.KeyedWrite{Fresh: true, Begun: now}
+		if err := t.exec("DELETE FROM request_keys WHERE key IN (SELECT key FROM request_keys WHERE at < CAST(? AS BIGINT) ORDER BY at, key LIMIT ?)",
+			now.Add(-store.KeysKept).UnixMicro(), forgets); err != nil {
+			return err
+		}
+		fresh, err := t.count("INSERT INTO request_keys (key, request, at) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING", key, request, now.UnixMicro())
+		if err != nil || fresh == 1 {
+			return err
+		}
+		var before regie.Hash
+		var begun int64
+		if err := t.row("SELECT request, at, status, answer FROM request_keys WHERE key = ?", key).Scan(&before, &begun, &out.Status, &out.Answer); err != nil {
+			return err
+		}
+		out.Fresh, out.Begun = false, time.UnixMicro(begun)
+		if before != request {
+			return ErrKeyReused
+		}
+		return nil
+	})
+	return out, err
+}
+
+// AnswerKeyed notes what a write that has begun was answered, once. The answer is opaque here.
+func (s *Store) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		return t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status, append([]byte{}, answer...), key)
+	})
+}
+
+// ReleaseKeyed forgets a write that has begun and came to nothing: its key may come with another request. What was answered stays.
+func (s *Store) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
+	return s.writer.do(ctx, func(t *tx) error { return t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key) })
+}
+
+// ErrKeyReused says that an Idempotency-Key came with another request before.
+var ErrKeyReused = regie.Errorf(regie.CodeKeyReused, "another request came with this key before: give each request its own")

@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Present stores what an engine knows of heartbeats (spec 5.4), and forgets what is older than store.PresenceKept. A mark that is behind the stored
+// one changes nothing.
+func (s *Store) Present(ctx context.Context, marks []store.PresenceMark) error {
+	before := time.Now().Add(-store.PresenceKept).UnixMicro()
+	return s.writer.do(ctx, func(t *tx) error {
+		for _, m := range marks {
+			if err := t.exec(`INSERT INTO presence (user_id, place, since, seen) VALUES (?, ?, ?, ?)
+				ON CONFLICT (user_id, place) DO UPDATE SET since = excluded.since, seen = excluded.seen WHERE presence.seen < excluded.seen`,
+				m.UserID, m.Place, m.Since.UnixMicro(), m.Seen.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return t.exec("DELETE FROM presence WHERE seen < CAST(? AS BIGINT)", before)
+	})
+}
+
+// Presences returns what all engines know of heartbeats since a moment, by user, the latest first.
+func (s *Store) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC", since.UnixMicro())
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	var out []store.PresenceMark
+	for rows.Next() {
+		var m store.PresenceMark
+		var since, seen int64
+		if err := rows.Scan(&m.UserID, &m.Place, &since, &seen); err != nil {
+			return nil, explain(err, FileName)
+		}
+		m.Since, m.Seen = fromMicros(since), fromMicros(seen)
+		out = append(out, m)
+	}
+	return out, explain(rows.Err(), FileName)
+}
+
+// UserName returns a user's name, "" where there is none.
+func (s *Store) UserName(ctx context.Context, id regie.ID) (name string, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT name FROM users WHERE id = ?", id).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return name, explain(err, FileName)
+}
+
+// SlotCounts says how many sessions have what of the slots, over all owners, and since when the first of them.
+func (s *Store) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT kind, state, count(*), min(since) FROM slots GROUP BY kind, state")
+	if err != nil {
+		return nil, explain(err, FileName)
+	}
+	defer rows.Close()
+	var out []store.SlotCount
+	for rows.Next() {
+		var c store.SlotCount
+		var kind, state string
+		var since int64
+		if err := rows.Scan(&kind, &state, &c.Sessions, &since); err != nil {
+			return nil, explain(err, FileName)
+		}
+		c.Kind, c.State, c.Since = slot.Kind(kind), slot.State(state), fromMicros(since)
+		out = append(out, c)
+	}
+	return out, explain(rows.Err(), FileName)
+}

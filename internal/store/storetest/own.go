@@ -1,0 +1,78 @@
+package storetest
+
+import (
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Own is a person's own command, once its round has begun: the turn that owns its call, which starts at once.
+func (w *World) Own(fence store.Fence) store.Reply {
+	in := w.Reply(fence, 1, regie.KindAction)
+	in.Message.Author, in.Message.ExcludeFromPrompt = regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, true
+	in.Message.AI.Parts = in.Message.AI.Parts[1:]
+	in.Calls[0].Origin, in.Calls[0].ProviderCallID = regie.OriginAPI, ""
+	in.Exchange = regie.Exchange{Number: 1, Reason: regie.ExchangeCommand, Money: regie.Money{Known: true}}
+	in.Advance.Counters = regie.Counters{}
+	return in
+}
+
+// ownCommand stores a round that asks no model: its exchange says so from the beginning, it neither waits for the end of another round nor is begun twice,
+// its call has its intent before it runs and one result, and it costs nothing.
+func ownCommand(w *World) {
+	submission := w.Submission("!make")
+	submission.Command, submission.Reserved, submission.Message.ClientID = true, 0, "own"
+	accepted, err := w.Store.Submit(w.Ctx, submission)
+	w.must(err)
+	fence := accepted.Fence
+	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	first := view.Exchanges[0]
+	w.equal("what its exchange is", []any{view.Round.Reason, first.Reason, first.State}, []any{regie.ReasonUserMessage, regie.ExchangeCommand, regie.ExchangeOpen})
+
+	again := submission
+	again.Message.ID, again.Round.ID = regie.NewID(), regie.NewID()
+	repeated, err := w.Store.Submit(w.Ctx, again)
+	w.must(err)
+	w.equal("the same once more", []any{repeated.Duplicate, repeated.RoundID}, []any{true, fence.RoundID})
+	other := again
+	other.Message.ClientID, other.WhenBusy = "other", store.Queue
+	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
+		_, err := w.Store.Submit(w.Ctx, other)
+		return err
+	})
+
+	in := w.Own(fence)
+	started := in.Calls[0]
+	_, err = w.Store.AppendReply(w.Ctx, fence, in)
+	w.must(err)
+	started.State, started.Attempts, started.Intent = regie.CallStarted, 1, []byte(`{}`)
+	_, err = w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Start: &started})
+	w.must(err)
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	taken := claimed.Calls[0]
+	w.equal("whoever takes it up", []any{claimed.Exchange.Reason, taken.State, taken.Origin}, []any{regie.ExchangeCommand, regie.CallStarted, regie.OriginAPI})
+	fence = claimed.Fence
+	settle := w.Settled(1, []regie.Call{started})
+	settle.Message.System.Type = regie.SystemActionsExecuted
+	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndCompleted}}
+	_, err = w.Store.CommitCalls(w.Ctx, fence, settle)
+	w.must(err)
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { // one result
+		_, err := w.Store.CommitCalls(w.Ctx, fence, settle)
+		return err
+	})
+	view, err = w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	call := view.Exchanges[0].Calls[0]
+	w.equal("the end", []any{view.Round.End, view.Round.Counters, view.Round.Tokens, view.Spent, call.State, call.Origin}, []any{
+		regie.EndCompleted, regie.Counters{}, int64(0), regie.Spending{Known: true}, regie.CallSucceeded, regie.OriginAPI,
+	})
+	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
+	w.must(err)
+	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: w.head(fence.SessionID)})
+	w.must(err)
+	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
+	w.must(err)
+	w.equal("the copy", []any{len(thread.Messages), thread.Messages[1].ExcludeFromPrompt, thread.Calls[thread.Messages[1].ID][0].Origin}, []any{3, true, regie.OriginAPI})
+}

@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// presence keeps what engines know of heartbeats for a day, a row for each user and engine, and counts who runs and who waits.
+func presence(w *World) {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	at := func(place string, since, seen time.Duration) store.PresenceMark {
+		return store.PresenceMark{UserID: w.User, Place: place, Since: now.Add(-since), Seen: now.Add(-seen)}
+	}
+	all := func(want ...store.PresenceMark) {
+		w.T.Helper()
+		got, err := w.Store.Presences(w.Ctx, now.Add(-store.PresenceKept))
+		w.must(err)
+		w.equal("presence", got, want)
+	}
+	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("a", 3*time.Hour, 2*time.Hour), at("b", 30*time.Hour, 25*time.Hour)}))
+	all(at("a", 3*time.Hour, 2*time.Hour)) // what is older than a day is forgotten
+	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Minute, 0), at("a", time.Hour, time.Minute)}))
+	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))
+	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Hour, time.Hour)})) // late
+	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))
+	recent, err := w.Store.Presences(w.Ctx, now.Add(-30*time.Second))
+	w.must(err)
+	w.equal("since then", recent, []store.PresenceMark{at("b", time.Minute, 0)})
+	name, err := w.Store.UserName(w.Ctx, w.User)
+	w.must(err)
+	w.equal("the user has a name", name != "", true)
+	name, err = w.Store.UserName(w.Ctx, regie.NewID())
+	w.must(err)
+	w.equal("nobody's name", name, "")
+
+	w.Store.SetSlots(one)
+	counted := func() map[string]int {
+		w.T.Helper()
+		counts, err := w.Store.SlotCounts(w.Ctx)
+		w.must(err)
+		out := map[string]int{}
+		for _, c := range counts {
+			if age := time.Since(c.Since); age < 0 || age > time.Hour {
+				w.T.Errorf("%s %s since %s", c.Kind, c.State, c.Since)
+			}
+			out[string(c.Kind)+" "+string(c.State)] = c.Sessions
+		}
+		return out
+	}
+	w.equal("nobody", counted(), map[string]int{})
+	first, _ := w.submitted()
+	second, _ := w.submitted()
+	third, _ := w.submitted()
+	w.equal("one runs", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 2})
+	w.must(w.Store.TellPlace(w.Ctx, third.SessionID)) // it was told
+	w.must(w.Store.TellPlace(w.Ctx, first.SessionID)) // and this one waits for nothing
+	w.equal("states", w.states(third.SessionID), []string{"QUEUED at 1"})
+	_, err = w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause)
+	w.must(err)
+	w.equal("who moves up is told", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
+	w.equal("one waits", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 1})
+	w.must(w.Store.LeaveQueue(w.Ctx, second.RoundID))
+	view, err := w.Store.Queues(w.Ctx, regie.ID{})
+	w.must(err)
+	w.equal("nobody is to be told anything", view.Moved, []regie.ID(nil))
+}

@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// elsewhere are the store's methods that the suite does not run: tests of PostgreSQL alone do, where engines have leases. The last two are the
+// tests' own.
+var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "Abandoned", "PlanOfStanding", "TellErased"}
+
+var saidCases = map[string]func(*World){
+	"Whole": whole,
+	"Said":  said,
+	"Names": names,
+}
+
+// whole holds every method of the store to be one of the suite's: a statement that only one of the two databases takes is found here.
+func whole(w *World) {
+	suite, has := reflect.TypeFor[Store](), reflect.TypeOf(w.Store)
+	for method := range has.Methods() {
+		if _, there := suite.MethodByName(method.Name); !there && !slices.Contains(elsewhere, method.Name) {
+			w.T.Errorf("the suite does not know %s", method.Name)
+		}
+	}
+}
+
+// said gives what was said in the sessions of a workspace, the newest first, as often as anybody wants one more (spec 10.2, search).
+func said(w *World) {
+	var want []string
+	for _, text := range []string{"first", "second"} {
+		accepted, err := w.Store.Submit(w.Ctx, w.Submission(text))
+		w.must(err)
+		w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
+		want = append(want, "USER in "+text, "AI in "+text)
+	}
+	gone, err := w.Store.Submit(w.Ctx, w.Submission("gone"))
+	w.must(err)
+	w.must(w.AppendReply(gone.Fence, w.Answer(1)))
+	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.Fence.SessionID, By: "ada"})
+	w.must(err)
+	slices.Reverse(want)
+	read := func(workspace, before regie.ID, most int) (out []string, last regie.ID) {
+		w.must(w.Store.Said(w.Ctx, workspace, before, func(m store.SaidMessage) bool {
+			out, last = append(out, string(m.Sender)+" in "+m.Session), m.ID
+			return len(out) < most
+		}))
+		return out, last
+	}
+	all, _ := read(w.Workspace.ID, regie.ID{}, 100)
+	w.equal("all", all, want)
+	first, last := read(w.Workspace.ID, regie.ID{}, 1)
+	w.equal("the newest", first, want[:1])
+	rest, _ := read(w.Workspace.ID, last, 100)
+	w.equal("the others", rest, want[1:])
+	none, _ := read(regie.NewID(), regie.ID{}, 100)
+	w.equal("elsewhere", len(none), 0)
+}
+
+// names finds users, workspaces, calls and messages by what people know of them.
+func names(w *World) {
+	user, err := w.Store.UserNamed(w.Ctx, "ada")
+	w.must(err)
+	w.equal("a user", user, w.User)
+	user, err = w.Store.UserNamed(w.Ctx, "nobody")
+	w.must(err)
+	w.equal("no user", user, regie.ID{})
+	another, err := w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "a", Root: "/a", FoundBy: "git"})
+	w.must(err)
+	workspaces, err := w.Store.Workspaces(w.Ctx)
+	w.must(err)
+	w.equal("workspaces", []regie.ID{workspaces[0].ID, workspaces[1].ID}, []regie.ID{another.ID, w.Workspace.ID})
+
+	in := w.Submission("go")
+	in.Message.ClientID = "key"
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	for id, want := range map[string]bool{"key": true, "other": false, "": false} {
+		known, err := w.Store.Known(w.Ctx, in.SessionID, id)
+		w.must(err)
+		w.equal("known "+id, known, want)
+	}
+	reply := w.Reply(accepted.Fence, 1, regie.KindQuery, regie.KindQuery)
+	w.must(w.AppendReply(accepted.Fence, reply))
+	id := reply.Calls[1].ID
+	for _, root := range []string{"", w.Workspace.Root} {
+		found, err := w.Store.CallNamed(w.Ctx, root, id.String()[24:])
+		w.must(err)
+		w.equal("a call in "+root, found, id)
+	}
+	for part, code := range map[string]regie.Code{id.String()[24:]: regie.CodeNotFound, "x' OR 1": regie.CodeBadID} {
+		_, err = w.Store.CallNamed(w.Ctx, another.Root, part)
+		w.refused(code, err)
+	}
+	waiting, err := w.Store.Waiting(w.Ctx, in.SessionID)
+	w.must(err)
+	w.equal("nobody waits for a client", len(waiting), 0)
+	kind, asks, err := w.Store.Standing(w.Ctx, in.SessionID)
+	w.must(err)
+	w.equal("standing", []any{kind, asks}, []any{regie.SessionChat, false})
+	kind, _, err = w.Store.Standing(w.Ctx, regie.NewID())
+	w.must(err)
+	w.equal("of no session", kind, regie.SessionType(""))
+}

@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+var takeBackCases = map[string]func(*World){"TakenBack": takenBack, "TakenBackTogether": takenBackTogether}
+
+// waits has a message wait for its turn.
+func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie.ID {
+	w.T.Helper()
+	in := w.Submission(text)
+	in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	w.equal("pending", accepted.Pending, true)
+	return accepted.Message.ID
+}
+
+// takenBack takes messages back one by one while they wait: the round that follows has the others, and each is told once (decision 10).
+func takenBack(w *World) {
+	fence, foreign := w.Start(), w.Start()
+	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer), w.waits(fence, "three", store.Queue)
+	before := w.head(fence.SessionID)
+	for range 2 {
+		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, second)
+		w.must(err)
+		w.equal("what came back", []string{m.Text, m.ID.String()}, []string{"two", second.String()})
+	}
+	m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, first)
+	w.must(err)
+	w.equal("what came back", m.Text, "one")
+	_, err = w.Store.TakeBack(w.Ctx, foreign.SessionID, third)
+	w.refused(regie.CodeNotFound, err)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, regie.NewID())
+	w.refused(regie.CodeNotFound, err)
+	events, err := w.Store.Events(w.Ctx, fence.SessionID, before, 10)
+	w.must(err)
+	var told []regie.ID
+	for _, e := range events {
+		var body struct {
+			MessageID regie.ID `json:"message_id"`
+			TakenBack bool     `json:"taken_back"`
+		}
+		w.must(json.Unmarshal(e.Body, &body))
+		if e.Type == regie.EventMessageWithdrawn && body.TakenBack {
+			told = append(told, body.MessageID)
+		}
+	}
+	w.equal("the log tells", told, []regie.ID{second, first})
+	view, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
+	w.must(err)
+	w.equal("what still waits", len(view.Pending), 1)
+
+	out, err := w.Store.AppendReply(w.Ctx, fence, w.Answer(1))
+	w.must(err)
+	claimed, err := w.Store.Claim(w.Ctx, out.Next, "next")
+	w.must(err)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, third)
+	w.refused(regie.CodeConflict, err)
+	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
+	w.must(err)
+	var said []string
+	for i := range thread.Messages {
+		if thread.Messages[i].Sender == regie.SenderUser {
+			said = append(said, thread.Messages[i].Text)
+		}
+	}
+	w.equal("the thread ends with", said[len(said)-1], "three")
+	for _, text := range said {
+		if text == "one" || text == "two" {
+			w.T.Errorf("%q was taken back and stands in the thread", text)
+		}
+	}
+
+	mine := w.waits(claimed.Fence, "four", store.Queue)
+	w.waits(claimed.Fence, "five", store.Queue)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, mine)
+	w.must(err)
+	_, err = w.Store.RequestStop(w.Ctx, claimed.Fence.RoundID, regie.StopStop)
+	w.must(err)
+	back, err := w.Store.Withdrawn(w.Ctx, fence.SessionID)
+	w.must(err)
+	w.equal("what the stop gives back", []int{len(back)}, []int{1})
+	w.equal("what the stop gives back", back[0].Text, "five")
+	w.head(fence.SessionID)
+}
+
+// takenBackTogether has the end of a round and the person want the same message: exactly one of them gets it.
+func takenBackTogether(w *World) {
+	for range 8 {
+		fence := w.Start()
+		id := w.waits(fence, "whose is it", store.Queue)
+		var taken, ended error
+		var out store.Outcome
+		var both sync.WaitGroup
+		both.Go(func() { _, taken = w.Store.TakeBack(w.Ctx, fence.SessionID, id) })
+		both.Go(func() { out, ended = w.Store.AppendReply(w.Ctx, fence, w.Answer(1)) })
+		both.Wait()
+		w.must(ended)
+		switch {
+		case out.Next.IsZero():
+			w.must(taken)
+		default:
+			w.refused(regie.CodeConflict, taken)
+			_, err := w.Store.RequestStop(w.Ctx, out.Next, regie.StopStop)
+			w.must(err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package tui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// Bell says when the person is called: by the terminal's bell, and by a notification where the terminal has those (OSC 9, OSC 777).
+type Bell string
+
+// The ways of calling.
+const (
+	BellAuto   Bell = "auto"   // when they look elsewhere, or have waited for a while
+	BellAlways Bell = "always" // whenever they are needed
+	BellOff    Bell = "off"
+)
+
+// ParseBell reads how the person is called; empty is BellAuto. It returns CodeBadRequest for what is no such word.
+func ParseBell(word string) (Bell, error) {
+	switch b := Bell(word); b {
+	case "":
+		return BellAuto, nil
+	case BellAuto, BellAlways, BellOff:
+		return b, nil
+	}
+	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
+}
+
+// patient is after how much work somebody may be looking elsewhere although the terminal does not say so.
+const patient = 10 * time.Second
+
+// bell calls the person.
+type bell struct {
+	when    Bell
+	told    bool // the terminal says whether it is looked at
+	focused bool
+	pressed time.Time
+}
+
+func newBell(c Config) bell {
+	when := c.Bell
+	if when == "" {
+		when = BellAuto
+	}
+	return bell{when: when}
+}
+
+func (b *bell) focus(is bool) { b.told, b.focused = true, is }
+
+// near says that a key was pressed: the person is there.
+func (b *bell) near() { b.pressed = time.Now() }
+
+// wanted reports whether the person is to be called after so much work.
+func (b *bell) wanted(worked time.Duration, now time.Time) bool {
+	switch {
+	case b.when == BellOff:
+		return false
+	case b.when == BellAlways:
+		return true
+	case b.told:
+		return !b.focused
+	default:
+		return worked >= patient && now.Sub(b.pressed) >= patient
+	}
+}
+
+// ring calls the person, where that is wanted. What it says is ours, never a model's.
+func (b *bell) ring(why string, worked time.Duration) tea.Cmd {
+	if !b.wanted(worked, time.Now()) {
+		return nil
+	}
+	said := plain.Line("regie: " + why)
+	return tea.Raw("\a\x1b]9;" + said + "\x07\x1b]777;notify;regie;" + said + "\x07")
+}

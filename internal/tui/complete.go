@@ -1,0 +1,219 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// maxOffers is how many things are offered together.
+const maxOffers = 8
+
+// offer is something that can take the place of the word at the cursor.
+type offer struct {
+	insert string // what is inserted
+	about  string
+}
+
+// popup offers what the word at the cursor may become: a command at the beginning of the prompt, a file behind an @. The zero value is closed.
+type popup struct {
+	offers []offer
+	picked int
+	from   int    // where the word begins
+	file   string // what was asked for behind an @
+	asks   bool   // files are being looked for
+	wanted bool   // files are to be looked for
+	quiet  string // the word at which the person closed it
+}
+
+func (p *popup) shown() bool { return len(p.offers) > 0 }
+
+// word is the word at the cursor, with where it begins.
+func (m *model) word() (string, int) {
+	from := m.draft.at
+	for from > 0 && !strings.ContainsRune(" \n\t", m.draft.text[from-1]) {
+		from--
+	}
+	return string(m.draft.text[from:m.draft.at]), from
+}
+
+// follow offers what fits what was typed.
+func (p *popup) follow(m *model) {
+	word, from := m.word()
+	if word != "" && word == p.quiet {
+		return
+	}
+	switch {
+	case from == 0 && strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "//"):
+		*p = popup{from: from}
+		for _, c := range m.commands() {
+			if strings.HasPrefix(c.name, word) {
+				p.offers = append(p.offers, offer{c.name, c.about})
+			}
+		}
+		if len(p.offers) == 1 && p.offers[0].insert == word {
+			p.offers = nil
+		}
+	case strings.HasPrefix(word, "@"):
+		p.from, p.wanted = from, true
+		if p.file = strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`); p.file == "" {
+			p.offers = nil
+		}
+	default:
+		*p = popup{}
+	}
+}
+
+// open offers what there is, when the person asks for it.
+func (p *popup) open(m *model) {
+	p.quiet = ""
+	p.follow(m)
+}
+
+// fetch looks for files, one search at a time.
+func (p *popup) fetch(m *model) tea.Cmd {
+	if !p.wanted || p.asks {
+		return nil
+	}
+	p.wanted, p.asks = false, true
+	name := p.file
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		found := files(ctx, m.Control, m.Request.Root, name)
+		return func() tea.Cmd {
+			p := &m.popup
+			p.asks = false
+			word, from := m.word()
+			if !strings.HasPrefix(word, "@") {
+				return nil
+			}
+			if now := strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`); now != name {
+				p.wanted = true
+				return p.fetch(m)
+			}
+			p.offers, p.picked, p.from = nil, 0, from
+			for _, path := range found {
+				insert := "@" + path
+				if strings.ContainsAny(path, " \t") {
+					insert = `@"` + path + `"`
+				}
+				if insert != word {
+					p.offers = append(p.offers, offer{insert: insert})
+				}
+			}
+			return nil
+		}
+	})
+}
+
+// files are paths of the workspace that hold a name, the shortest first, as far as the engine lists them.
+func files(ctx context.Context, control dispatch.Control, root, name string) []string {
+	if strings.ContainsAny(name, "*?[]{}\\") {
+		return nil
+	}
+	place, err := control.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: root, Here: true})
+	if err != nil {
+		return nil
+	}
+	dir, base := "", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		dir, base = name[:i], name[i+1:]
+	}
+	arguments := map[string]any{"pattern": "**/*" + base + "*"}
+	if name == "" {
+		arguments = map[string]any{}
+	}
+	if dir != "" {
+		arguments = map[string]any{"path": dir, "pattern": base + "*"}
+	}
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		return nil
+	}
+	result, err := control.Query(ctx, dispatch.QueryRequest{WorkspaceID: place.ID, Tool: "files.list_files", Arguments: data})
+	if err != nil {
+		return nil
+	}
+	return paths(result.Content, base)
+}
+
+// paths reads a listing of files.
+func paths(listing, base string) []string {
+	var first, rest []string
+	for line := range strings.SplitSeq(listing, "\n") {
+		name, _, file := strings.Cut(line, "\t")
+		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || plain.Count(name) > 0 { // a note, or a name that cannot be typed
+			continue
+		}
+		last := strings.TrimSuffix(name, "/")
+		if strings.HasPrefix(strings.ToLower(last[strings.LastIndexByte(last, '/')+1:]), strings.ToLower(base)) {
+			first = append(first, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	first = append(first, rest...)
+	return first[:min(len(first), 50)]
+}
+
+// key obeys a key while something is offered, and reports whether it was one for that.
+func (p *popup) key(m *model, name string) bool {
+	if !p.shown() {
+		return false
+	}
+	switch name {
+	case "up", "ctrl+p":
+		p.picked = (p.picked + len(p.offers) - 1) % len(p.offers)
+	case "down", "ctrl+n":
+		p.picked = (p.picked + 1) % len(p.offers)
+	case "tab":
+		p.accept(m)
+	case "enter":
+		word, _ := m.word()
+		if strings.HasPrefix(word, "/") { // Enter obeys the command that is offered
+			p.accept(m)
+			return false
+		}
+		p.accept(m)
+	case "esc":
+		word, _ := m.word()
+		*p = popup{quiet: word}
+	default:
+		return false
+	}
+	return true
+}
+
+// accept puts what is picked in the place of the word.
+func (p *popup) accept(m *model) {
+	insert := p.offers[p.picked].insert
+	m.draft.remove(p.from, m.draft.at)
+	m.draft.insert(insert)
+	if !strings.HasSuffix(insert, "/") {
+		m.draft.insert(" ")
+	}
+	*p = popup{}
+}
+
+func (p *popup) view(m *model, width int) [][]span {
+	from := min(max(0, p.picked-maxOffers/2), max(0, len(p.offers)-maxOffers))
+	var out [][]span
+	for i := from; i < min(len(p.offers), from+min(maxOffers, max(2, m.screen.height/3))); i++ {
+		s, mark := style{}, "  "
+		if i == p.picked {
+			s, mark = style{fg: cyan, bold: true}, "▸ "
+		}
+		name := p.offers[i].insert
+		line := []span{{"  " + mark + cut(name, width-8), s}}
+		if p.offers[i].about != "" {
+			pad := strings.Repeat(" ", max(1, 14-len(name)))
+			line = append(line, span{pad + cut(p.offers[i].about, width-24), style{faint: true}})
+		}
+		out = append(out, line)
+	}
+	return out
+}

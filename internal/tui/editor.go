@@ -1,0 +1,317 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/regie-run/regie/internal/plain"
+)
+
+const (
+	// pasteLines and pasteChars are from where on a paste is shown as one mark: so many lines, or so many characters.
+	pasteLines = 8
+	pasteChars = 1000
+	// pasteMark is the character that stands for a paste in the text; the editor's pastes say what it holds, in order.
+	pasteMark = '\ufffc'
+	// maxTyped bounds what one message may hold, in bytes.
+	maxTyped = 1 << 20
+)
+
+// editor is the line, or the lines, that a person is writing. The zero value is empty. What is pasted cannot act on the terminal: it is
+// shown by internal/plain, and sent as it was.
+type editor struct {
+	text   []rune
+	at     int
+	pastes []string
+	killed []rune // by the last Ctrl-K, Ctrl-U or Ctrl-W
+}
+
+// value is what was written, with what was pasted.
+func (e *editor) value() string {
+	var b strings.Builder
+	n := 0
+	for _, r := range e.text {
+		if r == pasteMark && n < len(e.pastes) {
+			b.WriteString(e.pastes[n])
+			n++
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (e *editor) empty() bool { return len(e.text) == 0 }
+
+// set replaces what was written; the cursor stands at its end.
+func (e *editor) set(s string) {
+	e.text, e.pastes = nil, nil
+	e.at = 0
+	e.paste(s, 1<<20)
+}
+
+// insert puts typed text at the cursor.
+func (e *editor) insert(s string) {
+	if len(e.text)+len(s) > maxTyped {
+		return
+	}
+	runes := []rune(strings.ReplaceAll(s, string(pasteMark), ""))
+	e.text = slices.Insert(e.text, e.at, runes...)
+	e.at += len(runes)
+}
+
+// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many characters.
+func (e *editor) paste(s string, lines int) {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), string(pasteMark), "")
+	if len(s) > maxTyped {
+		s = strings.ToValidUTF8(s[:maxTyped], "")
+	}
+	if strings.Count(s, "\n") < lines && len(s) < max(pasteChars, lines*pasteChars/pasteLines) {
+		e.insert(s)
+		return
+	}
+	n := 0
+	for _, r := range e.text[:e.at] {
+		if r == pasteMark {
+			n++
+		}
+	}
+	e.pastes = slices.Insert(e.pastes, n, s)
+	e.text = slices.Insert(e.text, e.at, pasteMark)
+	e.at++
+}
+
+// remove takes characters away; the pastes among them go too.
+func (e *editor) remove(from, to int) []rune {
+	from, to = max(0, from), min(to, len(e.text))
+	if from >= to {
+		return nil
+	}
+	n := 0
+	for i, r := range e.text[:to] {
+		if r != pasteMark {
+			continue
+		}
+		if i >= from {
+			e.pastes = slices.Delete(e.pastes, n, n+1)
+			continue
+		}
+		n++
+	}
+	gone := slices.Clone(e.text[from:to])
+	e.text = slices.Delete(e.text, from, to)
+	switch {
+	case e.at >= to:
+		e.at -= to - from
+	case e.at > from:
+		e.at = from
+	}
+	return gone
+}
+
+// before and after are where the characters at the cursor begin and end, as a reader counts them.
+func (e *editor) before() int {
+	if e.at == 0 {
+		return 0
+	}
+	from := max(0, e.at-32)
+	last := from
+	for rest := string(e.text[from:e.at]); rest != ""; {
+		cluster, _ := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+		if cluster == "" {
+			break
+		}
+		rest = rest[len(cluster):]
+		if rest != "" {
+			last += len([]rune(cluster))
+		}
+	}
+	return last
+}
+
+func (e *editor) after() int {
+	if e.at >= len(e.text) {
+		return len(e.text)
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(string(e.text[e.at:min(len(e.text), e.at+32)]), ansi.GraphemeWidth)
+	return min(len(e.text), e.at+max(1, len([]rune(cluster))))
+}
+
+func word(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.IsMark(r)
+}
+
+func (e *editor) wordBack() int {
+	i := e.at
+	for i > 0 && !word(e.text[i-1]) {
+		i--
+	}
+	for i > 0 && word(e.text[i-1]) {
+		i--
+	}
+	return i
+}
+
+func (e *editor) wordOn() int {
+	i := e.at
+	for i < len(e.text) && !word(e.text[i]) {
+		i++
+	}
+	for i < len(e.text) && word(e.text[i]) {
+		i++
+	}
+	return i
+}
+
+func (e *editor) lineStart() int {
+	i := e.at
+	for i > 0 && e.text[i-1] != '\n' {
+		i--
+	}
+	return i
+}
+
+func (e *editor) lineEnd() int {
+	i := e.at
+	for i < len(e.text) && e.text[i] != '\n' {
+		i++
+	}
+	return i
+}
+
+// key obeys a key of editing, and reports whether it was one.
+func (e *editor) key(name string) bool {
+	kill := func(from, to int) {
+		if gone := e.remove(from, to); len(gone) > 0 {
+			e.killed = slices.DeleteFunc(gone, func(r rune) bool { return r == pasteMark })
+		}
+	}
+	switch name {
+	case "left", "ctrl+b":
+		e.at = e.before()
+	case "right", "ctrl+f":
+		e.at = e.after()
+	case "alt+left", "ctrl+left", "alt+b":
+		e.at = e.wordBack()
+	case "alt+right", "ctrl+right", "alt+f":
+		e.at = e.wordOn()
+	case "home", "ctrl+a":
+		e.at = e.lineStart()
+	case "end", "ctrl+e":
+		e.at = e.lineEnd()
+	case "ctrl+home":
+		e.at = 0
+	case "ctrl+end":
+		e.at = len(e.text)
+	case "backspace", "ctrl+h":
+		e.remove(e.before(), e.at)
+	case "delete":
+		e.remove(e.at, e.after())
+	case "ctrl+w":
+		i := e.at
+		for i > 0 && unicode.IsSpace(e.text[i-1]) {
+			i--
+		}
+		for i > 0 && !unicode.IsSpace(e.text[i-1]) {
+			i--
+		}
+		kill(i, e.at)
+	case "alt+backspace", "ctrl+backspace":
+		kill(e.wordBack(), e.at)
+	case "alt+d", "alt+delete", "ctrl+delete":
+		kill(e.at, e.wordOn())
+	case "ctrl+u":
+		kill(e.lineStart(), e.at)
+	case "ctrl+k":
+		if end := e.lineEnd(); end > e.at {
+			kill(e.at, end)
+		} else {
+			kill(e.at, e.at+1)
+		}
+	case "ctrl+y":
+		e.insert(string(e.killed))
+	case "alt+enter", "shift+enter", "ctrl+j":
+		e.insert("\n")
+	default:
+		return false
+	}
+	return true
+}
+
+// row is one line of the editor on the screen.
+type row struct {
+	text     string
+	from, to int // characters of the text
+}
+
+// rows break the text into lines of a width, and say where the cursor stands. name says what a paste is shown as.
+func (e *editor) rows(width int, name func(paste string) string) (rows []row, y, x int) {
+	width = max(width, 4)
+	now, used, pasted := row{}, 0, 0
+	end := func(i int) {
+		now.to = i
+		rows = append(rows, now)
+		now, used = row{from: i}, 0
+	}
+	for i := 0; i < len(e.text); {
+		if e.text[i] == '\n' {
+			if i == e.at {
+				y, x = len(rows), used
+			}
+			end(i)
+			i++
+			now.from = i
+			continue
+		}
+		n := 1
+		var shown string
+		if e.text[i] == pasteMark && pasted < len(e.pastes) {
+			shown = cut(name(e.pastes[pasted]), width)
+			pasted++
+		} else {
+			cluster, _ := ansi.FirstGraphemeCluster(string(e.text[i:min(len(e.text), i+32)]), ansi.GraphemeWidth)
+			n, shown = max(1, len([]rune(cluster))), tabs(cluster)
+			shown = plain.Line(shown)
+		}
+		columns := ansi.StringWidth(shown)
+		if used+columns > width {
+			end(i)
+		}
+		if i <= e.at && e.at < i+n {
+			y, x = len(rows), used
+		}
+		now.text += shown
+		used += columns
+		i += n
+	}
+	if e.at >= len(e.text) {
+		if used >= width { // the cursor needs a place
+			end(len(e.text))
+		}
+		y, x = len(rows), used
+	}
+	end(len(e.text))
+	return rows, y, x
+}
+
+// vertical moves the cursor a line up or down as it is shown; it reports false where there is none.
+func (e *editor) vertical(by, width int, name func(string) string) bool {
+	rows, y, x := e.rows(width, name)
+	y += by
+	if y < 0 || y >= len(rows) {
+		return false
+	}
+	e.at = rows[y].from
+	for e.at < rows[y].to {
+		_, now, used := e.rows(width, name)
+		if now != y || used >= x {
+			break
+		}
+		e.at = e.after()
+	}
+	return true
+}

@@ -1,0 +1,230 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEditor types and presses keys; | stands where the cursor is.
+func TestEditor(t *testing.T) {
+	for _, row := range []struct{ keys, want string }{
+		{"hello", "hello|"},
+		{"hello <home>x", "x|hello "},
+		{"one two<ctrl+w>three", "one three|"},
+		{"one two-three<alt+backspace>", "one two-|"},
+		{"one two three<alt+b><alt+b>X", "one X|two three"},
+		{"one two<home><alt+f>X", "oneX| two"},
+		{"one two<home><alt+d>", "| two"},
+		{"été 日本<left><backspace>", "été |本"},
+		{"a👩\u200d🔬b<left><backspace>", "a|b"},
+		{"e\u0301<backspace>", "|"},
+		{"a<alt+enter>b<ctrl+j>c<shift+enter>", "a\nb\nc\n|"},
+		{"one<ctrl+j>two<ctrl+u>", "one\n|"},
+		{"one<ctrl+j>two<ctrl+a><ctrl+u>", "one\n|two"},
+		{"one<ctrl+j>two<ctrl+home><ctrl+k><ctrl+k>", "|two"},
+		{"one two<ctrl+w><home><ctrl+y> ", "two |one "},
+		{"abc<left><left><delete>", "a|c"},
+		{"abc<ctrl+left><right><ctrl+end>d", "abcd|"},
+		{"<backspace><delete><ctrl+w><left><right><alt+b><alt+f>", "|"},
+	} {
+		var e editor
+		for rest := row.keys; rest != ""; {
+			if rest[0] == '<' {
+				name, after, _ := strings.Cut(rest[1:], ">")
+				if !e.key(name) {
+					t.Errorf("%s is no key", name)
+				}
+				rest = after
+				continue
+			}
+			text, after, found := strings.Cut(rest, "<")
+			e.insert(text)
+			if rest = after; found {
+				rest = "<" + after
+			}
+		}
+		if got := string(e.text[:e.at]) + "|" + string(e.text[e.at:]); got != row.want {
+			t.Errorf("%q becomes %q, want %q", row.keys, got, row.want)
+		}
+	}
+}
+
+// A long paste is one mark in the editor, is sent as it was, and goes as one.
+func TestEditorPaste(t *testing.T) {
+	long, short := strings.Repeat("a line\r\n", 20), "one\ntwo"
+	var e editor
+	e.insert("see ")
+	e.paste(long, pasteLines)
+	e.insert(" and ")
+	e.paste(short, pasteLines)
+	name := func(string) string { return "[20 lines]" }
+	rows, y, x := e.rows(80, name)
+	if len(rows) != 2 || rows[0].text != "see [20 lines] and one" || rows[1].text != "two" || y != 1 || x != 3 {
+		t.Errorf("%+v, the cursor at %d, %d", rows, y, x)
+	}
+	if got, want := e.value(), "see "+strings.ReplaceAll(long, "\r", "")+" and one\ntwo"; got != want {
+		t.Errorf("it is sent as %q", got)
+	}
+	e.at = 5
+	e.key("backspace")
+	if got := e.value(); got != "see  and one\ntwo" || len(e.pastes) != 0 {
+		t.Errorf("without the paste it is %q", got)
+	}
+	e.paste(strings.Repeat("x", pasteChars+1), pasteLines)
+	e.paste(long, pasteLines)
+	e.remove(4, 5)
+	if len(e.pastes) != 1 || !strings.HasPrefix(e.value(), "see a line\n") {
+		t.Errorf("the other paste is left: %q", e.value()[:20])
+	}
+}
+
+// The lines of the editor are no wider than the terminal, and the cursor stands where the next letter comes.
+func TestEditorRows(t *testing.T) {
+	name := func(string) string { return "" }
+	for _, row := range []struct {
+		text  string
+		at    int
+		rows  string
+		y, x  int
+		width int
+	}{
+		{"", 0, "", 0, 0, 10},
+		{"0123456789", 10, "0123456789/", 1, 0, 10},
+		{"0123456789ab", 3, "0123456789/ab", 0, 3, 10},
+		{"日本語日本", 5, "日本語/日本", 1, 4, 7},
+		{"a\n\nb", 2, "a//b", 1, 0, 10},
+		{"a\n", 2, "a/", 1, 0, 10},
+		{"\x1b[2J", 4, "␛[2J", 0, 4, 10},
+	} {
+		e := editor{text: []rune(row.text), at: row.at}
+		rows, y, x := e.rows(row.width, name)
+		var texts []string
+		for _, r := range rows {
+			texts = append(texts, r.text)
+		}
+		if got := strings.Join(texts, "/"); got != row.rows || y != row.y || x != row.x {
+			t.Errorf("%q is %q with the cursor at %d, %d", row.text, got, y, x)
+		}
+	}
+	e := editor{text: []rune("one\nlonger line\nx"), at: 10}
+	for _, step := range []struct{ by, at int }{{-1, 3}, {1, 7}, {1, 17}} {
+		if !e.vertical(step.by, 80, name) || e.at != step.at {
+			t.Errorf("%+d leads to %d, want %d", step.by, e.at, step.at)
+		}
+	}
+	if e.vertical(1, 80, name) {
+		t.Error("there is a line below the last one")
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, row := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"", 10, ""},
+		{"one two three", 7, "one two/three"},
+		{"one  two", 10, "one  two"},
+		{"abcdefghij", 4, "abcd/efgh/ij"},
+		{"a abcdefgh", 4, "a/abcd/efgh"},
+		{"日本語 日本", 6, "日本語/日本"},
+		{"a\nb", 10, "a/b"},
+		{"  indented", 12, "  indented"},
+		{"été été été", 7, "été été/été"},
+	} {
+		var got []string
+		for _, line := range wrap([]span{{text: row.text}}, row.width) {
+			got = append(got, paint(line, true))
+		}
+		if joined := strings.Join(got, "/"); joined != row.want {
+			t.Errorf("%q at %d is %q, want %q", row.text, row.width, joined, row.want)
+		}
+	}
+	if got := paint([]span{{"a", style{bold: true, fg: red}}, {"b", style{fg: red}}}, false); got != "\x1b[1ma\x1b[mb" {
+		t.Errorf("without colours it is %q", got)
+	}
+}
+
+// A narrower terminal breaks what is on it anew; of what may be on it the least counts.
+func TestGrown(t *testing.T) {
+	var s screen
+	now := time.Now()
+	s.drew(drawn{lines: []string{strings.Repeat("x", 50), "›", "status"}, cursor: 1, at: now})
+	for width, want := range map[int]int{60: 0, 50: 0, 49: 1, 25: 1, 24: 2, 10: 4} {
+		if got := s.grown(width); got != want {
+			t.Errorf("at %d columns it is %d lines more, want %d", width, got, want)
+		}
+	}
+	s.drew(drawn{lines: []string{"›", "status"}, cursor: 0, at: now.Add(settles / 2)})
+	if got := s.grown(25); got != 0 {
+		t.Errorf("%d lines more, of which nobody knows whether they are there", got)
+	}
+	s.drew(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(3 * settles)})
+	s.drew(drawn{lines: []string{strings.Repeat("x", 70), "›"}, cursor: 1, column: 2, at: now.Add(6 * settles)})
+	if got := s.grown(30); got != 2 {
+		t.Errorf("%d lines more, want 2", got)
+	}
+}
+
+func TestBell(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		bell   bell
+		worked time.Duration
+		want   bool
+	}{
+		{bell{when: BellOff}, time.Hour, false},
+		{bell{when: BellAlways}, 0, true},
+		{bell{when: BellAuto, told: true, focused: true}, time.Hour, false},
+		{bell{when: BellAuto, told: true}, 0, true},
+		{bell{when: BellAuto}, time.Second, false},
+		{bell{when: BellAuto}, time.Minute, true},
+		{bell{when: BellAuto, pressed: now.Add(-time.Second)}, time.Minute, false},
+	} {
+		if got := row.bell.wanted(row.worked, now); got != row.want {
+			t.Errorf("%+v after %s: %v", row.bell, row.worked, got)
+		}
+	}
+	if _, err := ParseBell("loud"); err == nil {
+		t.Error("loud is a word")
+	}
+}
+
+func TestHistory(t *testing.T) {
+	m := &model{}
+	h := &m.history
+	for _, said := range []string{"one", "two", "one", " ", "three"} {
+		h.add(said)
+	}
+	m.draft.set("draft")
+	var got []string
+	for range 4 {
+		h.older(m)
+		got = append(got, m.draft.value())
+	}
+	for range 4 {
+		h.newer(m)
+		got = append(got, m.draft.value())
+	}
+	if want := "three one two two one three draft draft"; strings.Join(got, " ") != want {
+		t.Errorf("it goes through %q, want %q", got, want)
+	}
+	h.search(m)
+	h.key(m, "o", "o")
+	first := h.list[h.found]
+	h.key(m, "ctrl+r", "")
+	second := h.list[h.found]
+	h.key(m, "enter", "")
+	if first != "one" || second != "two" || m.draft.value() != "two" || h.searching {
+		t.Errorf("it finds %q, then %q, and takes %q", first, second, m.draft.value())
+	}
+}
+
+func TestPaths(t *testing.T) {
+	listing := "docs/\ndocs/plan.md\t12 bytes\nmain_plan.go\t3 bytes\nplan.txt\t0 bytes\nlink\tlink to /etc\n\"odd\\n\"\t1 bytes\n[3 ignored: node_modules]\nnothing in . matches \"x\""
+	if got := strings.Join(paths(listing, "plan"), " "); got != "docs/plan.md plan.txt docs/ main_plan.go link" {
+		t.Errorf("it offers %s", got)
+	}
+}

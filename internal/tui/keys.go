@@ -1,0 +1,181 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// pressed obeys a key.
+func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+	name, typed := msg.String(), msg.Key().Text
+	m.hint = ""
+	if name != "ctrl+c" {
+		m.once = false
+	}
+	if m.leaving {
+		return nil
+	}
+	if name == "ctrl+c" {
+		return m.cancel()
+	}
+	if m.dialog != nil && m.armed {
+		return m.answerKey(name, typed)
+	}
+	m.typed = time.Now()
+	if m.history.searching {
+		return m.history.key(m, name, typed)
+	}
+	if m.popup.key(m, name) {
+		return nil
+	}
+	switch name {
+	case "esc":
+		return m.escape()
+	case "ctrl+d":
+		if m.draft.empty() {
+			m.leave()
+			return nil
+		}
+		m.draft.key("delete")
+		return nil
+	case "enter":
+		return m.enter()
+	case "tab":
+		if m.dialog != nil {
+			m.armed = true
+			return nil
+		}
+		if waiting(m.state) && m.draft.empty() {
+			clear(m.later)
+			m.due, m.typed = true, time.Time{}
+			return nil
+		}
+		m.popup.open(m)
+		return m.popup.fetch(m)
+	case "ctrl+r":
+		m.history.search(m)
+		return m.history.everything(m)
+	case "ctrl+o":
+		return m.show("")
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "up", "ctrl+p":
+		if m.draft.vertical(-1, m.screen.width-3, m.pasted) {
+			return nil
+		}
+		if queue := m.stream.Queue(); m.draft.empty() && m.history.at == 0 && len(queue) > 0 {
+			return m.takeBack(queue[len(queue)-1], true)
+		}
+		m.history.older(m)
+		return m.history.everything(m)
+	case "down", "ctrl+n":
+		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
+			m.history.newer(m)
+		}
+		return nil
+	}
+	if !m.draft.key(name) {
+		if typed == "" {
+			return nil
+		}
+		m.draft.insert(typed)
+	}
+	m.popup.follow(m)
+	return m.popup.fetch(m)
+}
+
+// cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.
+func (m *model) cancel() tea.Cmd {
+	_, asks := m.dialog.(interface{ moved(m *model) tea.Cmd })
+	switch {
+	case m.history.searching:
+		m.history.searching = false
+	case m.popup.shown():
+		m.popup = popup{}
+	case m.dialog != nil && !asks:
+		m.closeDialog()
+	case !m.draft.empty() && !m.hasField():
+		m.history.add(m.draft.value())
+		m.draft = editor{killed: m.draft.killed}
+	case m.interrupting || m.once:
+		m.result.Signalled = m.interrupting
+		m.leave()
+	case !m.round.IsZero():
+		return m.interrupt()
+	default:
+		m.once = true
+	}
+	return nil
+}
+
+// escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who writes, twice clears what was written.
+func (m *model) escape() tea.Cmd {
+	switch {
+	case !m.round.IsZero() && (m.draft.empty() || !waiting(m.state)):
+		return m.interrupt()
+	case !m.draft.empty() && time.Since(m.draftEsc) < 2*time.Second:
+		m.history.add(m.draft.value())
+		m.draft = editor{killed: m.draft.killed}
+	case !m.draft.empty():
+		m.draftEsc = time.Now()
+		m.hint = m.Text.T("Esc once more clears what you wrote")
+	}
+	return nil
+}
+
+// enter sends what was written, or obeys it.
+func (m *model) enter() tea.Cmd {
+	if n := m.draft.at; n > 0 && n == len(m.draft.text) && m.draft.text[n-1] == '\\' { // goes on on the next line
+		m.draft.remove(n-1, n)
+		m.draft.insert("\n")
+		return nil
+	}
+	typed := m.draft.value()
+	if strings.TrimSpace(typed) == "" {
+		return nil
+	}
+	m.draft = editor{killed: m.draft.killed}
+	m.popup = popup{}
+	m.history.at = 0
+	m.history.add(typed)
+	switch {
+	case strings.HasPrefix(typed, "//"):
+		return m.say(typed[1:])
+	case strings.HasPrefix(typed, "/"):
+		return m.command(strings.TrimSpace(typed))
+	case strings.HasPrefix(typed, regie.CommandMark):
+		return m.give(typed)
+	default:
+		return m.say(typed)
+	}
+}
+
+// say gives a message to the agent; while the session waits for the person they are told first what that does (decision 10).
+func (m *model) say(typed string) tea.Cmd {
+	if !waiting(m.state) {
+		return m.send(typed, store.Queue)
+	}
+	session := m.session
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
+		return func() tea.Cmd {
+			switch {
+			case err != nil:
+				m.told(err)
+				m.draft.set(typed)
+				return nil
+			case len(inbox.Approvals)+len(inbox.Questions) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
+				return m.send(typed, store.Queue)
+			}
+			m.open(&instead{typed: typed, question: len(inbox.Questions) > 0})
+			m.armed = true
+			return nil
+		}
+	})
+}

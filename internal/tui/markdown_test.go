@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// written is Markdown as it stands in the scrollback when it came in pieces of some bytes.
+func written(source string, piece, width int) []string {
+	r := renderer{parser: newParser(), width: width}
+	var c cutter
+	var out []string
+	put := func(blocks []block) {
+		for _, b := range blocks {
+			if b.gap {
+				out = append(out, "")
+			}
+			for _, line := range r.lines(b) {
+				out = append(out, paint(trimmed(line), false))
+			}
+		}
+	}
+	for rest := source; rest != ""; {
+		n := min(piece, len(rest))
+		put(c.add(rest[:n]))
+		rest = rest[n:]
+	}
+	put(c.end())
+	return out
+}
+
+const sample = "# Title\n\nSome **bold** and *it* `code` [link](http://x.y) text that is quite long and should wrap.\nnext\n\n- a\n- b **x**\n  - c\n\n  para\n- d\n\n3. three\n4. four\n\n" +
+	"```go\nfunc main() {\n\tfmt.Println(\"hi\") // c\n\n}\n```\nafter\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n| long cell text here | 日本語 |\n\n> quote\n> more\n\n---\nend &amp; é ~~no~~\n\n" +
+	"1. item\n   ```sh\n   ls\n\n   pwd\n   ```\n2. next\n"
+
+func TestMarkdown(t *testing.T) {
+	want := strings.Split(`Title
+
+Some bold and it code link
+(http://x.y) text that is
+quite long and should wrap.
+next
+
+• a
+• b x
+  • c
+
+  para
+• d
+
+3. three
+4. four
+
+  func main() {
+      fmt.Println("hi") // c
+
+  }
+after
+
+a                   │      b
+────────────────────┼───────
+1                   │     22
+long cell text here │ 日本語
+
+│ quote
+│ more
+
+──────────────────────────────
+end & é no
+
+1. item
+
+     ls
+
+     pwd
+2. next`, "\n")
+	for _, piece := range []int{1, 2, 7, 64, len(sample)} {
+		var got []string
+		for _, line := range written(sample, piece, 30) {
+			got = append(got, ansi.Strip(line))
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("in pieces of %d bytes:\n%s", piece, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// What a reference link leads to is shown: behind the link where it is known by then, and by itself where it comes later.
+func TestReferences(t *testing.T) {
+	source := "See [the site][a] and [b].\n\n[a]: http://a.example \"A title\"\n[b]: <http://b.example>\n\nAgain [the site][A], [^1] and [c][none].\n\n- [x] done\n- [ ] open\n\n[^1]: a note\n"
+	want := strings.Split(`See [the site][a] and [b].
+
+[a]: http://a.example "A title"
+[b]: http://b.example
+
+Again the site (http://a.example), [^1] and [c][none].
+
+• ☑ done
+• ☐ open
+
+[^1]: a note`, "\n")
+	for _, piece := range []int{1, 5, len(source)} {
+		var got []string
+		for _, line := range written(source, piece, 60) {
+			got = append(got, ansi.Strip(line))
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("in pieces of %d bytes:\n%s", piece, strings.Join(got, "\n"))
+		}
+	}
+	r := renderer{parser: newParser(), width: 60}
+	if _, _ = r.draft(block{source: "[a]: http://a.exa"}); len(r.refs) != 0 {
+		t.Error("half an address is remembered")
+	}
+}
+
+// Where terminals may count more columns than we do, a line has room for that; a bar in the code of a table is one.
+func TestUncertainWidth(t *testing.T) {
+	for source, want := range map[string]string{
+		"aaaaa 👍🏽 bb":                            "aaaaa\n👍🏽 bb",
+		"| a | b |\n|---|---|\n| ❤️ | `x\\|y` |": "a  │ b\n───┼────\n❤️ │ x|y",
+		"```\nabcde🇫🇷f\n```":                     "  abcde\n  🇫🇷f",
+	} {
+		var got []string
+		for _, line := range written(source, 1, 9) {
+			got = append(got, ansi.Strip(line))
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%q:\n%s", source, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// Code that goes on for long is given back in pieces, so that the open block stays small, and the highlighting of a piece knows what stands before.
+func TestCutLongCode(t *testing.T) {
+	var c cutter
+	out := c.add("```python\ns = \"\"\"a text\n")
+	for i := range 100 {
+		out = append(out, c.add(fmt.Sprintf("line %d\n", i))...)
+		if left, ok := c.left(); ok && strings.Count(left.source, "\n") > codePiece {
+			t.Fatalf("%d lines are open", strings.Count(left.source, "\n"))
+		}
+	}
+	out = append(out, c.add("\"\"\"\n```\n")...)
+	lines := 0
+	for i, b := range out {
+		lines += strings.Count(b.source, "\n") + 1
+		if b.first != (i == 0) || b.closed != (i == len(out)-1) {
+			t.Errorf("block %d: first %v, closed %v", i, b.first, b.closed)
+		}
+	}
+	if lines != 102 || len(out) < 6 {
+		t.Errorf("%d lines in %d blocks", lines, len(out))
+	}
+	for _, line := range highlight(out[1].source, "python", out[1].context) {
+		if len(line) != 1 || line[0].style.fg != green {
+			t.Fatalf("a line of a text is %+v", line)
+		}
+	}
+}
+
+// A line without an end does not make each piece cost more than the one before: it is broken, and nothing of it is lost.
+func TestCutLongLine(t *testing.T) {
+	for _, start := range []string{"", "```\n", "- "} {
+		var c cutter
+		var out []block
+		out = append(out, c.add(start)...)
+		for range 3000 {
+			out = append(out, c.add("été日本 word ")...)
+			if len(c.rest) > 2*maxLine {
+				t.Fatalf("%q: %d bytes are open", start, len(c.rest))
+			}
+		}
+		var said strings.Builder
+		for _, b := range append(out, c.end()...) {
+			said.WriteString(b.source + " ")
+		}
+		if n := strings.Count(strings.Join(strings.Fields(said.String()), " "), "été日本 word"); n != 3000 {
+			t.Errorf("%q: %d of 3000 are there", start, n)
+		}
+	}
+}
+
+// FuzzMarkdown holds that no line is wider than the terminal, that nothing in it acts on that, and that the pieces in which a source comes make no
+// difference to what is said.
+func FuzzMarkdown(f *testing.F) {
+	for _, s := range []string{sample, "\x1b[2J&#27;[31m", "|a|\n|-|\n|\x07|", "```\n\u202e", "- \n-\n  ```\n", "&#x202e;", "[a](\x1b]8;;x)", "1) a\n\n    b", "~~~~\n```\n~~~", "👩‍🔬é|日本", "[a][b]\n\n[b]: http://\x1b]8;;x \"\x9b2J\"\n\n[a][b] - [x] y"} {
+		f.Add(s, 3, 20)
+	}
+	f.Fuzz(func(t *testing.T, source string, piece, width int) {
+		if len(source) > 2000 {
+			return
+		}
+		piece, width = 1+abs(piece)%50, 8+abs(width)%200
+		whole := written(source, len(source)+1, width)
+		for _, line := range whole {
+			if got := ansi.StringWidth(line); got > width {
+				t.Errorf("%d columns of %d: %q", got, width, line)
+			}
+			for _, r := range ansi.Strip(line) {
+				if unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+					t.Errorf("%q holds %U", line, r)
+				}
+			}
+			if strings.Count(line, "\x1b") != strings.Count(line, "\x1b[") {
+				t.Errorf("%q holds a sequence that is not ours", line)
+			}
+		}
+		if got := written(source, piece, width); strings.Join(got, "\n") != strings.Join(whole, "\n") {
+			t.Errorf("in pieces of %d:\n%q\nat once:\n%q", piece, got, whole)
+		}
+	})
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -(n + 1)
+	}
+	return n
+}

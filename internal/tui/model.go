@@ -1,0 +1,266 @@
+package tui
+
+import (
+	"context"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Config is what a chat at a terminal needs. Look, Skills, Files, Settings and Continue may be missing.
+type Config struct {
+	Control dispatch.Control
+	Text    *text.Printer
+	In, Out *os.File // the terminal
+	Editor  chat.Editor
+	Signals <-chan os.Signal
+	// Request is what each message is sent with; session, text and client id are the chat's.
+	Request dispatch.RunRequest
+	// Look finds what a message names with @; nil has nothing named. Files lists what may be named: paths of the workspace.
+	Look  chat.Look
+	Files func(ctx context.Context) []string
+	// Skills writes the skills of the workspace, a line each; nil has none.
+	Skills func(note func(line string))
+	// Settings is the fingerprint of a provider's settings, for /model.
+	Settings func(provider string) regie.Hash
+	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
+	// one, "" for a new session.
+	Continue string
+	// Env is the environment, as os.Environ has it.
+	Env []string
+	// Bell says when the person is called: BellAuto, BellAlways or BellOff.
+	Bell Bell
+	// Aside is what the rest of the process writes to; nil where it writes nothing.
+	Aside *Aside
+}
+
+// done is what a command hands back to the loop: what is to happen there.
+type done func() tea.Cmd
+
+// dialog is something that the person is asked; it has the keyboard while it is there.
+type dialog interface {
+	key(m *model, name string, typed string) tea.Cmd
+	view(m *model) [][]span
+}
+
+// model is the state of the chat.
+type model struct {
+	Config
+	ctx    context.Context
+	page   *chat.Page
+	stream *chat.Stream
+	paper  paper
+	screen screen
+
+	session      regie.ID
+	round, last  regie.ID // the open one, or zero; the newest one
+	seen         int64    // the last event that was shown
+	state        regie.SessionState
+	place        int // in the queue for a slot
+	stop         regie.StopRequest
+	feed         *chat.Feed
+	generation   int // of the feed
+	holds        int
+	held         *items // what has come while holds is not 0
+	due          bool
+	asking       bool // the inbox is being read
+	interrupting bool
+	later        map[regie.ID]bool // what was put off
+	began        time.Time         // of the round
+	work         work
+	own          regie.ID                                   // the call of a command that the person gave, until its round has ended
+	taking       bool                                       // a message is being taken back
+	ops          []func(ctx context.Context) func() tea.Cmd // what is said to the Control, in order
+	busyOps      bool
+
+	draft   editor
+	history history
+	popup   popup
+	dialog  dialog
+	armed   bool // the dialog takes keys
+	letter  letter
+	typed   time.Time
+	// draftEsc is when Esc was pressed with something written.
+	draftEsc  time.Time
+	hint      string // below the prompt, until the next key
+	once      bool   // Ctrl-C at an empty prompt
+	ticking   bool
+	bell      bell
+	meter     meter
+	providers []string // as /model has found them
+
+	leaving bool
+	result  chat.Result
+	err     error
+}
+
+func newModel(ctx context.Context, c Config) *model {
+	m := &model{
+		Config: c, ctx: ctx, session: regie.NewID(), state: regie.SessionIdle, later: map[regie.ID]bool{}, typed: time.Time{},
+	}
+	m.screen = newScreen(c.Env)
+	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
+	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: c.Text, Mark: m.work.mark, Apart: true}
+	m.page = &chat.Page{W: notes{m}, Text: c.Text, Now: time.Now, Inside: true}
+	m.work.known = map[regie.ID]int{}
+	m.bell = newBell(c)
+	return m
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(m.begin(), m.history.load(m), m.aside())
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.obey(msg)
+	return m, tea.Batch(cmd, m.attend(), m.print(), m.tick())
+}
+
+func (m *model) obey(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.screen.said, m.screen.ready = msg, true
+		m.screen.width, m.screen.height = max(msg.Width, 20), max(msg.Height, 4)
+		m.paper.resized(m.screen.width)
+	case tea.ColorProfileMsg:
+		m.screen.profile(msg)
+	case tea.KeyPressMsg:
+		m.bell.near()
+		return m.pressed(msg)
+	case tea.PasteMsg:
+		m.typed = time.Now()
+		if line, ok := m.dialog.(interface{ paste(string) }); ok && m.armed {
+			line.paste(msg.Content)
+			return nil
+		}
+		m.draft.paste(msg.Content, pasteLines)
+		m.popup.follow(m)
+	case tea.FocusMsg:
+		m.bell.focus(true)
+	case tea.BlurMsg:
+		m.bell.focus(false)
+	case done:
+		return msg()
+	case printed:
+		m.paper.printing = false
+	case items:
+		return m.took(msg)
+	case ended:
+		if msg.generation == m.generation && m.ctx.Err() == nil && !m.leaving {
+			m.err = msg.err
+			m.leaving = true
+		}
+	case ticked:
+		m.ticking = false
+	case stands:
+		return m.letterStands(msg.serial)
+	case signalled:
+		return m.signal(msg.signal)
+	}
+	return nil
+}
+
+// do runs work beside the loop, and what it returns in the loop.
+func (m *model) do(work func(ctx context.Context) func() tea.Cmd) tea.Cmd {
+	ctx := m.ctx
+	return func() tea.Msg {
+		then := work(ctx)
+		if then == nil {
+			return nil
+		}
+		return done(then)
+	}
+}
+
+// inOrder is do, for what must happen in the order in which the person said it.
+func (m *model) inOrder(work func(ctx context.Context) func() tea.Cmd) tea.Cmd {
+	m.ops = append(m.ops, work)
+	return m.nextOp()
+}
+
+func (m *model) nextOp() tea.Cmd {
+	if m.busyOps || len(m.ops) == 0 {
+		return nil
+	}
+	next := m.ops[0]
+	m.ops = m.ops[1:]
+	m.busyOps = true
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		then := next(ctx)
+		return func() tea.Cmd {
+			m.busyOps = false
+			var cmd tea.Cmd
+			if then != nil {
+				cmd = then()
+			}
+			return tea.Batch(cmd, m.nextOp())
+		}
+	})
+}
+
+// attend does what is due: asks what the session waits for, leaves when all is written.
+func (m *model) attend() tea.Cmd {
+	if m.leaving {
+		if m.paper.idle() {
+			return tea.Quit
+		}
+		return nil
+	}
+	if m.dialog != nil && !m.armed && m.draft.empty() && time.Since(m.typed) >= quiet {
+		m.armed = true
+	}
+	if m.due && m.dialog == nil && !m.asking {
+		return m.ask()
+	}
+	return nil
+}
+
+// quiet is how long nothing may be typed before something that is asked takes the keyboard: what was meant for the prompt decides nothing.
+const quiet = 600 * time.Millisecond
+
+func (m *model) open(d dialog) {
+	m.dialog, m.armed = d, false
+	m.popup = popup{}
+}
+
+func (m *model) closeDialog() { m.dialog, m.armed, m.letter.typed = nil, false, "" }
+
+// note writes a line beside the replies.
+func (m *model) note(line string) { m.stream.Note(line) }
+
+// told shows an error.
+func (m *model) told(err error) {
+	if err != nil && m.ctx.Err() == nil {
+		m.stream.Note("✗ " + m.Text.Error(err))
+	}
+}
+
+// ticked is the clock of the live part.
+type ticked struct{}
+
+// tick keeps the clock going while something moves.
+func (m *model) tick() tea.Cmd {
+	moving := m.busy() || m.dialog != nil && !m.armed || m.state == regie.SessionWaitingNetwork
+	if m.ticking || !moving || m.leaving {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(200*time.Millisecond, func(time.Time) tea.Msg { return ticked{} })
+}
+
+func waiting(s regie.SessionState) bool {
+	return s == regie.SessionWaitingValidation || s == regie.SessionWaitingResponse
+}
+
+// busy says that the agent works: what is typed now is queued.
+func (m *model) busy() bool {
+	return m.state == regie.SessionActive || m.state == regie.SessionQueued
+}

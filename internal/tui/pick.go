@@ -1,0 +1,75 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// picking has the person choose one of several things, by typing a part of it.
+type picking struct {
+	title  string
+	list   []option
+	query  editor
+	picked int
+	then   func(m *model, value string) tea.Cmd
+}
+
+// option is one of the things.
+type option struct {
+	value string // what is chosen
+	text  string // what is shown
+}
+
+// fits are the options that hold what was typed.
+func (p *picking) fits() []option {
+	wanted := strings.ToLower(p.query.value())
+	var out []option
+	for _, o := range p.list {
+		if strings.Contains(strings.ToLower(o.text), wanted) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (p *picking) key(m *model, name, typed string) tea.Cmd {
+	fits := p.fits()
+	switch name {
+	case "esc":
+		m.closeDialog()
+	case "up", "ctrl+p":
+		p.picked = max(0, p.picked-1)
+	case "down", "ctrl+n":
+		p.picked = min(max(0, len(fits)-1), p.picked+1)
+	case "enter":
+		if p.picked < len(fits) {
+			m.closeDialog()
+			return p.then(m, fits[p.picked].value)
+		}
+	default:
+		if !p.query.key(name) {
+			p.query.insert(typed)
+		}
+		p.picked = 0
+	}
+	return nil
+}
+
+func (p *picking) view(m *model) [][]span {
+	width := m.screen.width - 2
+	lines := [][]span{{{"? ", style{fg: cyan, bold: true}}, {p.title + " ", style{bold: true}}, {plain.Line(p.query.value()), style{}}, {" ", style{reverse: true}}}}
+	fits := p.fits()
+	most := m.choices(min(10, max(3, m.screen.height/2)))
+	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))
+	for i := from; i < min(len(fits), from+most); i++ {
+		mark, s := "    ", style{}
+		if i == p.picked {
+			mark, s = "  ▸ ", style{bold: true, fg: cyan}
+		}
+		lines = append(lines, []span{{mark + cut(plain.Line(fits[i].text), width-5), s}})
+	}
+	return append(lines, keys(width, m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
+}

@@ -1,0 +1,247 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// questioning puts a question of the agent to the person (spec 4.5).
+type questioning struct {
+	asked  regie.Question
+	picked int
+	chosen map[int]bool // where several may be
+	text   editor       // an answer in their own words
+	writes bool
+	busy   bool
+}
+
+func (q *questioning) begin(m *model) {
+	m.page.QuestionHead(&q.asked)
+	m.page.Question(&q.asked)
+	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
+}
+
+// moved closes the question where somebody else has answered it.
+func (q *questioning) moved(m *model) tea.Cmd {
+	id := q.asked.ID
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
+		return func() tea.Cmd {
+			if m.dialog == dialog(q) && err == nil && (len(inbox.Questions) == 0 || inbox.Questions[0].State != regie.WaitOpen) {
+				m.closeDialog()
+			}
+			return nil
+		}
+	})
+}
+
+func (q *questioning) key(m *model, name, typed string) tea.Cmd {
+	module := &q.asked.Module
+	switch {
+	case q.busy:
+		return nil
+	case q.writes:
+		return q.write(m, name, typed)
+	case name == "esc", typed == "l":
+		return m.putOff(q.asked.ID)
+	case module.Kind == regie.ModuleValidation:
+		switch strings.ToLower(typed) {
+		case "y", "o":
+			return q.reply(m, chat.YesNo(true))
+		case "n":
+			return q.reply(m, chat.YesNo(false))
+		}
+		return nil
+	}
+	n := -1
+	if len(typed) == 1 && typed[0] >= '1' && int(typed[0]-'1') < len(module.Options) {
+		n = int(typed[0] - '1')
+	}
+	switch {
+	case n >= 0:
+		q.picked = n
+		if module.AllowMultiple {
+			q.chosen[n] = !q.chosen[n]
+		}
+	case name == "up":
+		q.picked = max(0, q.picked-1)
+	case name == "down":
+		q.picked = min(len(module.Options)-1, q.picked+1)
+	case name == "space" && module.AllowMultiple:
+		q.chosen[q.picked] = !q.chosen[q.picked]
+	case typed == "t" && module.AllowFreeText:
+		q.writes = true
+	case name == "enter":
+		return q.choose(m)
+	}
+	return nil
+}
+
+func (q *questioning) choose(m *model) tea.Cmd {
+	var numbers []string
+	for i := range q.asked.Module.Options {
+		if q.chosen[i] {
+			numbers = append(numbers, fmt.Sprint(i+1))
+		}
+	}
+	if len(numbers) == 0 {
+		numbers = []string{fmt.Sprint(q.picked + 1)}
+	}
+	reply, err := chat.Choose(&q.asked.Module, strings.Join(numbers, ","))
+	if err != nil {
+		m.hint = m.Text.Error(err)
+		return nil
+	}
+	return q.reply(m, reply)
+}
+
+func (q *questioning) write(m *model, name, typed string) tea.Cmd {
+	switch name {
+	case "esc":
+		if len(q.asked.Module.Options) == 0 {
+			return m.putOff(q.asked.ID)
+		}
+		q.writes = false
+	case "enter":
+		if text := strings.TrimSpace(q.text.value()); text != "" {
+			return q.reply(m, regie.QuestionReply{Text: text})
+		}
+	default:
+		if !q.text.key(name) {
+			q.text.insert(typed)
+		}
+	}
+	return nil
+}
+
+func (q *questioning) paste(s string) {
+	if q.writes {
+		q.text.paste(s, 1<<20)
+	}
+}
+
+func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
+	q.busy = true
+	m.hold()
+	in := dispatch.AnswerRequest{QuestionID: q.asked.ID, Request: regie.NewID().String(), Reply: reply}
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		_, err := m.Control.Answer(ctx, in)
+		return func() (cmd tea.Cmd) {
+			q.busy = false
+			defer func() { cmd = tea.Batch(cmd, m.release()) }()
+			switch regie.CodeOf(err) {
+			case "":
+				m.note("     → " + m.answer(&reply))
+			case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:
+				m.told(err)
+			default:
+				m.told(err)
+				return nil
+			}
+			if m.dialog == dialog(q) {
+				m.closeDialog()
+				m.due = waiting(m.state)
+				m.later[q.asked.ID] = true // it is answered; what else waits is asked
+			}
+			return nil
+		}
+	})
+}
+
+// answer is what the person answered, in words.
+func (m *model) answer(reply *regie.QuestionReply) string {
+	switch {
+	case reply.Yes != nil && *reply.Yes:
+		return m.Text.T("yes")
+	case reply.Yes != nil:
+		return m.Text.T("no")
+	case reply.Text != "":
+		return plain.Line(reply.Text)
+	default:
+		return plain.Line(strings.Join(reply.Choices, ", "))
+	}
+}
+
+func (q *questioning) view(m *model) [][]span {
+	width, t, module := m.screen.width-2, m.Text, &q.asked.Module
+	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
+	lines := [][]span{{{"? ", style{fg: yellow, bold: true}}, {cut(plain.Line(first), width-2), style{bold: true}}}}
+	switch {
+	case q.writes:
+		rows, _, _ := q.text.rows(width-4, m.pasted)
+		for i, r := range rows {
+			after := span{}
+			if i == len(rows)-1 {
+				after = span{" ", style{reverse: true}}
+			}
+			lines = append(lines, []span{{"  " + promptMark, style{fg: cyan}}, {text: r.text}, after})
+		}
+		return append(lines, keys(width, t.T("[Enter] answer"), t.T("[Esc] back"))...)
+	case module.Kind == regie.ModuleValidation:
+		return append(lines, keys(width, t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
+	}
+	most := m.choices(max(3, m.screen.height/2))
+	from := min(max(0, q.picked-most/2), max(0, len(module.Options)-most))
+	for i := from; i < min(len(module.Options), from+most); i++ {
+		box := ""
+		if module.AllowMultiple {
+			box = "☐ "
+			if q.chosen[i] {
+				box = "☑ "
+			}
+		}
+		lines = append(lines, choice(i == q.picked, box+fmt.Sprintf("%d  %s", i+1, plain.Line(module.Options[i])), width)...)
+	}
+	list := []string{t.T("[Enter] answer")}
+	if module.AllowMultiple {
+		list = append(list, t.T("[Space] choose"))
+	}
+	if module.AllowFreeText {
+		list = append(list, t.T("[t] in your own words"))
+	}
+	return append(lines, keys(width, append(list, t.T("[l] later"))...)...)
+}
+
+// instead asks whether a message is to take the place of what the session waits for (decision 10).
+type instead struct {
+	typed    string
+	question bool
+}
+
+func (d *instead) key(m *model, name, typed string) tea.Cmd {
+	when := store.Steer
+	switch {
+	case typed == "y", typed == "o":
+	case typed == "q" && !d.question:
+		when = store.Queue
+	case typed == "n", name == "esc":
+		m.closeDialog()
+		m.draft.set(d.typed)
+		m.due = waiting(m.state) // what stood there before is asked again
+		return nil
+	default:
+		return nil
+	}
+	m.closeDialog()
+	m.due = when == store.Queue && waiting(m.state)
+	return m.send(d.typed, when)
+}
+
+func (d *instead) view(m *model) [][]span {
+	width, t := m.screen.width-2, m.Text
+	lines := wrap([]span{{t.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."), style{fg: yellow}}}, width)
+	list := []string{t.T("[y] send and withdraw")}
+	if !d.question {
+		list = append(list, t.T("[q] send when this run has ended"))
+	}
+	return append(lines, keys(width, append(list, t.T("[n] do not send"))...)...)
+}

@@ -1,0 +1,404 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const (
+	// together is how long what streams in is collected before it is shown: the eye sees no difference, and typing stays quick.
+	together = 20 * time.Millisecond
+	// atOnce bounds how many items are taken together.
+	atOnce = 512
+	// shownRounds is how many messages with their answers are shown before one goes on.
+	shownRounds = 10
+)
+
+// items are some of what happens in the session.
+type items struct {
+	list       []dispatch.Item
+	generation int
+}
+
+// ended says that nothing more of a session is followed.
+type ended struct {
+	err        error
+	generation int
+}
+
+// follow begins to follow the session.
+func (m *model) follow(after int64) tea.Cmd {
+	if m.feed != nil {
+		m.feed.Stop()
+	}
+	m.generation++
+	m.feed = chat.Follow(m.ctx, m.Control, m.session, after)
+	return m.next()
+}
+
+// next takes what happens next, with what follows at once.
+func (m *model) next() tea.Cmd {
+	feed, generation := m.feed, m.generation
+	return func() tea.Msg {
+		var list []dispatch.Item
+		select {
+		case item := <-feed.Items:
+			list = append(list, item)
+		case err := <-feed.Ended:
+			return ended{err, generation}
+		}
+		timer := time.NewTimer(together)
+		defer timer.Stop()
+		for len(list) < atOnce {
+			select {
+			case item := <-feed.Items:
+				list = append(list, item)
+				continue
+			case <-timer.C:
+			}
+			break
+		}
+		return items{list, generation}
+	}
+}
+
+// hold keeps what happens back until release: what the person said stands above what came of it.
+func (m *model) hold() { m.holds++ }
+
+func (m *model) release() tea.Cmd {
+	m.holds--
+	if m.holds > 0 || m.held == nil {
+		return nil
+	}
+	held := *m.held
+	m.held = nil
+	return m.took(held)
+}
+
+func (m *model) took(taken items) tea.Cmd {
+	if taken.generation != m.generation {
+		return nil
+	}
+	if m.holds > 0 {
+		m.held = &taken
+		return nil
+	}
+	var cmds []tea.Cmd
+	for i, item := range taken.list {
+		cmds = append(cmds, m.see(item))
+		if m.holds > 0 { // it waits for what stands above the others
+			taken.list = taken.list[i+1:]
+			m.held = &taken
+			return tea.Batch(cmds...)
+		}
+	}
+	return tea.Batch(append(cmds, m.next())...)
+}
+
+// see takes an item in.
+func (m *model) see(item dispatch.Item) tea.Cmd {
+	if item.Delta != nil {
+		if m.work.output(item.Delta) {
+			return nil
+		}
+		m.stream.Item(item)
+		return nil
+	}
+	event := item.Event
+	if event == nil {
+		return nil
+	}
+	m.seen = event.Seq
+	if id, is := chat.OwnCall(event); is {
+		m.own = id
+	}
+	m.work.event(m, event)
+	if givesBack(event) {
+		m.paper.flush() // what was being said is cut off
+	}
+	m.stream.Item(item)
+	switch event.Type {
+	case regie.EventMessage:
+		var message regie.Message
+		if json.Unmarshal(event.Body, &message) == nil {
+			m.paper.flush()
+			m.meter.message(&message)
+			if message.Sender == regie.SenderUser {
+				m.history.add(message.LinearText())
+			}
+		}
+	default:
+		return m.turn(event)
+	}
+	return nil
+}
+
+// givesBack reports whether an event gives a message back because the session was stopped.
+func givesBack(event *regie.Event) bool {
+	var body struct {
+		TakenBack bool `json:"taken_back"`
+	}
+	return event.Type == regie.EventMessageWithdrawn && json.Unmarshal(event.Body, &body) == nil && !body.TakenBack
+}
+
+// turn takes in what changes the state of the session.
+func (m *model) turn(event *regie.Event) tea.Cmd {
+	var body struct {
+		RoundID regie.ID          `json:"round_id"`
+		State   string            `json:"state"`
+		Place   int               `json:"position"`
+		Stop    regie.StopRequest `json:"stop_request"`
+		End     regie.RoundEnd    `json:"end_reason"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil {
+		return nil
+	}
+	switch event.Type {
+	case regie.EventRound:
+		switch {
+		case body.State == string(regie.RoundEnded):
+			m.paper.flush()
+			m.work.over()
+			came := m.outcome(body.RoundID)
+			if body.RoundID == m.round || m.round.IsZero() {
+				m.round, m.state, m.interrupting, m.stop = regie.ID{}, regie.SessionIdle, false, ""
+				m.settled()
+				return tea.Batch(came, m.measure(body.RoundID), m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.began)))
+			}
+			return came
+		case body.State == string(regie.RoundRunning) && body.Stop == "":
+			if m.round != body.RoundID {
+				m.began = event.Time
+			}
+			m.round, m.last, m.interrupting, m.stop = body.RoundID, body.RoundID, false, ""
+			m.become(regie.SessionActive)
+			return m.bounds(body.RoundID)
+		default:
+			m.stop = body.Stop
+		}
+	case regie.EventSessionState:
+		m.place = body.Place
+		m.become(regie.SessionState(body.State))
+	case regie.EventApproval, regie.EventQuestion:
+		switch body.State {
+		case string(regie.ApprovalExpired):
+			m.note(m.Text.T("nobody answered in time: what was asked is not run"))
+		case string(regie.ApprovalWithdrawn):
+			m.note(m.Text.T("what was asked is withdrawn"))
+		}
+		if asked, ok := m.dialog.(interface{ moved(m *model) tea.Cmd }); ok { // somebody may have answered elsewhere
+			return asked.moved(m)
+		}
+	}
+	return nil
+}
+
+func (m *model) become(state regie.SessionState) {
+	if state == regie.SessionPaused && m.state != state {
+		m.paper.flush() // what was being said is cut off
+		m.note(m.Text.T("paused; /resume goes on"))
+	}
+	m.state, m.due = state, waiting(state)
+	if !m.due {
+		m.settled()
+	}
+}
+
+// settled closes what is asked: the session waits no more.
+func (m *model) settled() {
+	m.due = false
+	if _, ok := m.dialog.(interface{ moved(m *model) tea.Cmd }); ok {
+		m.closeDialog()
+	}
+}
+
+// begin takes up the session that was asked for.
+func (m *model) begin() tea.Cmd {
+	m.paper.line([]span{{"regie ", style{bold: true}}, {plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}}})
+	if m.Continue == "" {
+		return nil
+	}
+	return m.resume(m.Continue)
+}
+
+// resume goes on with a chat.
+func (m *model) resume(name string) tea.Cmd {
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		past, err := chat.Open(ctx, m.Control, m.Request.Root, name, shownRounds)
+		return func() tea.Cmd {
+			if err != nil {
+				if m.feed == nil && m.last.IsZero() && m.Continue == name { // it was asked for when the chat began
+					m.err, m.leaving = err, true
+					return nil
+				}
+				m.told(err)
+				return nil
+			}
+			read := m.leaves()
+			m.takeUp(&past)
+			return tea.Batch(read, m.follow(past.View.Head), m.measure(past.Last), m.history.load(m))
+		}
+	})
+}
+
+func (m *model) takeUp(past *chat.Past) {
+	m.fresh(past.View.ID)
+	m.Request.Agent = past.View.Agent
+	m.meter.spent, m.meter.known = past.View.Spent, true
+	m.meter.resumed = map[regie.ID]bool{}
+	for i := range past.View.History {
+		if round := &past.View.History[i]; round.State == regie.RoundEnded {
+			m.meter.resumed[round.ID] = true
+		}
+	}
+	m.stream.Past(past)
+	m.paper.flush()
+	m.paper.space()
+	m.last, m.round, m.seen, m.own = past.Last, past.Running, past.View.Head, chat.OwnRunning(past)
+	for i := range past.Rounds {
+		m.work.past(m, &past.Rounds[i])
+		if past.Rounds[i].Round.ID == past.Running {
+			m.began = past.Rounds[i].Round.StartedAt
+		}
+	}
+	m.become(past.View.State)
+}
+
+// fresh makes the chat one of another session.
+func (m *model) fresh(session regie.ID) {
+	if m.feed != nil {
+		m.feed.Stop()
+		m.feed = nil
+	}
+	m.generation++
+	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: m.Text, Mark: m.work.mark, Apart: true}
+	m.session, m.round, m.last, m.seen, m.state = session, regie.ID{}, regie.ID{}, 0, regie.SessionIdle
+	m.due, m.interrupting, m.stop = false, false, ""
+	m.work.forget()
+	m.own = regie.ID{}
+	m.meter = meter{}
+	m.closeDialog()
+}
+
+// markRead says how far the person has read (decision 45). That it could not be stored, because the engine has gone for example, is no reason
+// to do anything otherwise, or to wait.
+func (m *model) markRead(ctx context.Context) {
+	if m.seen == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = m.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: m.session, Seq: m.seen})
+}
+
+// leaves says that the person has read a chat, before another one takes its place.
+func (m *model) leaves() tea.Cmd {
+	read := &model{Config: m.Config, session: m.session, seen: m.seen}
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		read.markRead(ctx)
+		return nil
+	})
+}
+
+// send gives a message to the agent.
+func (m *model) send(typed string, when store.WhenBusy) tea.Cmd {
+	request := m.Request
+	request.ClientID, request.SessionID, request.Text, request.WhenBusy = regie.NewID().String(), m.session, typed, when
+	return m.inOrder(func(ctx context.Context) func() tea.Cmd {
+		if request.Segments = chat.Mentions(typed, m.Look); request.Segments != nil {
+			request.Text = ""
+		}
+		run, err := m.Control.Submit(ctx, request)
+		return func() tea.Cmd { return m.sent(request.SessionID, typed, when, run, err) }
+	})
+}
+
+func (m *model) sent(session regie.ID, typed string, when store.WhenBusy, run dispatch.Run, err error) tea.Cmd {
+	if session != m.session { // another chat has been taken up since
+		return nil
+	}
+	switch {
+	case err != nil:
+		m.told(err)
+		if m.draft.empty() {
+			m.draft.set(typed)
+		}
+		return nil
+	case run.Answered:
+		m.note("› " + strings.ReplaceAll(typed, "\n", "\n  "))
+		m.note(m.Text.T("taken as the answer"))
+	case run.Pending && when == store.Steer:
+		m.hint = m.Text.T("the agent gets it with its next step")
+	case run.Pending:
+	case run.Seq > m.seen: // else what has happened since is known already
+		m.round, m.last, m.state, m.place = run.RoundID, run.RoundID, regie.SessionActive, run.Position
+		m.began = time.Now()
+		if run.Position > 0 {
+			m.state = regie.SessionQueued
+		}
+	}
+	if m.feed == nil {
+		return m.follow(0)
+	}
+	return nil
+}
+
+// interrupt asks the round to end.
+func (m *model) interrupt() tea.Cmd {
+	if m.round.IsZero() || m.interrupting {
+		return nil
+	}
+	m.interrupting = true
+	round := m.round
+	return m.do(func(ctx context.Context) func() tea.Cmd {
+		err := m.Control.Interrupt(ctx, round)
+		return func() tea.Cmd {
+			if err != nil {
+				m.interrupting = false
+				m.told(err)
+			}
+			return nil
+		}
+	})
+}
+
+// signalled is a signal of the operating system.
+type signalled struct{ signal os.Signal }
+
+func (m *model) signal(s os.Signal) tea.Cmd {
+	if s == syscall.SIGINT && !m.round.IsZero() && !m.interrupting {
+		return m.interrupt()
+	}
+	m.result.Signalled = s != os.Interrupt || m.interrupting
+	m.leave()
+	return nil
+}
+
+// leave ends the chat; what runs stays as it is stored.
+func (m *model) leave() {
+	if m.leaving {
+		return
+	}
+	m.leaving = true
+	m.paper.flush()
+	if m.last.IsZero() {
+		return
+	}
+	m.paper.space()
+	if !m.round.IsZero() {
+		m.note(m.Text.T("run %s is left as it is", m.round.String()))
+	}
+	m.note(m.Text.T("go on with this chat: regie chat -r %s", chat.Short(m.session)))
+}

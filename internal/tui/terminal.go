@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// terminal is the program's output. What it writes at once stays together.
+type terminal struct {
+	*os.File
+	mu    sync.Mutex
+	live  func() []string // the live part as it is to be drawn; called where the library handles what the model asked for, on its goroutine
+	drawn atomic.Bool     // the live part has been
+	above atomic.Bool     // what was written last went above the live part, and left the cursor at its beginning
+}
+
+// inserts begins what the library writes to have lines above the live part: how far down to its end, how many lines to make room for, and how far up
+// again from there. It holds where the terminal is as wide and as high as the library believes.
+var inserts = regexp.MustCompile(`^\r(?:\x1b\[(\d*)B)?(\n+)\x1b\[(\d*)A\x1b\[\d*L`)
+
+// Write implements io.Writer.
+func (t *terminal) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.drawn.Load() && bytes.Contains(data, []byte(strings.TrimSpace(promptMark))) {
+		t.drawn.Store(true)
+	}
+	room := inserts.FindSubmatch(data)
+	t.above.Store(room != nil)
+	if room == nil {
+		return t.File.Write(data)
+	}
+	rows := steps(room[3]) - len(room[2]) + 1
+	if _, err := t.File.WriteString(t.insert(rows, rows-1-steps(room[1]), string(data[len(room[0]):]))); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// insert is how lines get above the live part in a terminal of any size, which may be another one by now than anybody here knows: the cursor goes up to
+// the beginning of the live part, which is written over and anew below the lines, and drawn by the library once more (model.print). rows is how many it
+// has drawn: it may change some of these before it draws all, and needs the room.
+func (t *terminal) insert(rows, up int, lines string) string {
+	var b strings.Builder
+	b.WriteString("\r")
+	if up > 0 {
+		b.WriteString(ansi.CursorUp(up))
+	}
+	live := t.live()
+	for len(live) < rows {
+		live = append(slices.Clip(live), "")
+	}
+	b.WriteString(lines) // each erases what stood behind it
+	for i, line := range live {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(line + ansi.EraseLineRight)
+	}
+	b.WriteString(ansi.EraseScreenBelow + "\r") // last, because tmux keeps what is erased from a screen's first line on
+	if len(live) > 1 {
+		b.WriteString(ansi.CursorUp(len(live) - 1))
+	}
+	return b.String()
+}
+
+// steps is the count of a movement of the cursor: one where it is left out, none where there is no movement.
+func steps(digits []byte) int {
+	switch n, err := strconv.Atoi(string(digits)); {
+	case digits == nil:
+		return 0
+	case err != nil:
+		return 1
+	default:
+		return n
+	}
+}
+
+// WriteString implements io.StringWriter.
+func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)) }
+
+// reflow puts the cursor where the library believes it is, before it hears of a new size. A terminal that becomes narrower breaks the lines of the live part anew, so that it
+// has more of them than were drawn; without this their upper ones would stay in the scrollback as garbage.
+func (m *model) reflow(out *terminal) func(tea.Model, tea.Msg) tea.Msg {
+	still := slices.ContainsFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") }) // xterm cuts lines off
+	return func(_ tea.Model, msg tea.Msg) tea.Msg {
+		if _, is := msg.(redraw); is && m.screen.ready {
+			return m.screen.said
+		}
+		size, ok := msg.(tea.WindowSizeMsg)
+		if ok && (size.Width <= 0 || size.Height <= 0) { // a terminal that does not know its own size
+			size = tea.WindowSizeMsg{Width: 80, Height: 24}
+			msg = size
+		}
+		if !ok || still || out.above.Load() || !m.screen.ready || size.Width >= m.screen.width || size.Width < 2 {
+			return msg
+		}
+		if up := m.screen.grown(size.Width); up > 0 {
+			_, _ = fmt.Fprint(out, ansi.CursorUp(up)) // a terminal that has gone ends the program elsewhere
+		}
+		return msg
+	}
+}
+
+// grown is how many lines lie more above the cursor when the live part is broken anew at a width: of what may be on the terminal the least, so
+// that nothing above it is ever drawn over.
+func (s *screen) grown(width int) int {
+	least := -1
+	for i := range s.drawn {
+		if n := s.drawn[i].grown(width); least < 0 || n < least {
+			least = n
+		}
+	}
+	return max(least, 0)
+}
+
+func (d *drawn) grown(width int) int {
+	more := 0
+	for i, line := range d.lines[:min(len(d.lines), d.cursor+1)] {
+		columns := ansi.StringWidth(line)
+		if i == d.cursor {
+			return more + min(columns, d.column)/width
+		}
+		more += max(0, (columns-1)/width)
+	}
+	return more
+}

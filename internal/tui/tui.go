@@ -1,0 +1,64 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie/internal/chat"
+)
+
+// Run holds the conversation until the person leaves. Errors are those of Control that nothing can be done about here; what a message is
+// refused for is shown and goes on.
+func Run(ctx context.Context, c Config) (chat.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newModel(ctx, c)
+	defer func() {
+		if m.feed != nil {
+			m.feed.Stop()
+		}
+		m.markRead(ctx)
+	}()
+	out := &terminal{File: c.Out, live: m.screen.last}
+	m.screen.stands = out.drawn.Load
+	program := tea.NewProgram(
+		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env), tea.WithoutSignalHandler(), tea.WithFilter(m.reflow(out)),
+		tea.WithFPS(120), // a key is seen within 9 ms
+	)
+	handed := make(chan struct{})
+	go func() {
+		defer close(handed)
+		for {
+			select {
+			case s := <-c.Signals:
+				program.Send(signalled{s})
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	_, err := program.Run()
+	cancel()
+	<-handed
+	m.result.Last = m.last
+	switch {
+	case m.err != nil:
+		err = m.err
+	case errors.Is(err, tea.ErrProgramKilled) && context.Cause(ctx) != nil && m.leaving:
+		err = nil
+	}
+	return m.result, err
+}
+
+// Fits reports whether a terminal of this environment can show the chat: one that knows no cursor is served in plain lines.
+func Fits(env []string) bool {
+	for _, variable := range env {
+		if name, value, _ := strings.Cut(variable, "="); name == "TERM" {
+			return value != "" && value != "dumb"
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package tui
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
+)
+
+// promptMark stands before what the person writes.
+const promptMark = "› "
+
+// tiny is how many lines a terminal has at least for all of the live part to have its place.
+const tiny = 10
+
+// choices is how many things to choose from are shown together, so that what is picked is seen in the smallest terminal too.
+func (m *model) choices(most int) int {
+	return max(1, min(most, m.screen.height-6))
+}
+
+// View implements tea.Model: the live part, which never fills the screen.
+func (m *model) View() tea.View {
+	if !m.screen.ready || m.leaving && m.screen.isDrawn() {
+		m.screen.drew(drawn{at: time.Now()})
+		return tea.NewView("")
+	}
+	width, room := m.screen.width, m.screen.height-1
+	input, y, x := m.input(width, max(1, room/2))
+	below := m.below(width)
+	gap := 1
+	if m.screen.height < tiny { // what is asked goes before the prompt, which has not the keyboard, and before the empty line
+		gap = 0
+		if m.hasField() {
+			input, y, x = nil, 0, 0
+		}
+	}
+	var asked [][]span
+	if m.dialog != nil {
+		asked = m.dialog.view(m)
+		if !m.armed {
+			asked = nil
+		}
+	}
+	room -= len(input) + len(below) + gap
+	asked = asked[:min(len(asked), max(room, 0))]
+	room -= len(asked)
+	queue := m.queued(width)
+	queue = queue[:min(len(queue), max(room/2, 0))]
+	room -= len(queue)
+	working := m.work.lines(m, max(0, room/2))
+	room -= len(working)
+	live := m.paper.live(max(0, min(room-1, m.screen.height*2/3)))
+	var lines [][]span
+	if len(live) > 0 && m.paper.wrote {
+		lines = append(lines, nil)
+	}
+	lines = append(lines, live...)
+	lines = append(lines, working...)
+	lines = append(lines, queue...)
+	if gap > 0 && (len(lines) > 0 || m.paper.wrote) {
+		lines = append(lines, nil)
+	}
+	lines = append(lines, asked...)
+	y += len(lines)
+	lines = append(lines, input...)
+	lines = append(lines, below...)
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = cut(paint(line, m.screen.colours), width-1)
+	}
+	m.screen.drew(drawn{out, y, x, time.Now()})
+	v := tea.NewView(strings.Join(out, "\n"))
+	if !m.hasField() {
+		v.Cursor = tea.NewCursor(min(x, width-1), y)
+		v.Cursor.Blink = false
+	}
+	v.ReportFocus = true
+	v.WindowTitle = m.title()
+	return v
+}
+
+// hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
+func (m *model) hasField() bool { return m.dialog != nil && m.armed }
+
+// input is the prompt with what the person writes, at most so many lines around the cursor.
+func (m *model) input(width, most int) (lines [][]span, y, x int) {
+	if m.history.searching {
+		return m.history.view(m, width)
+	}
+	rows, y, x := m.draft.rows(width-3, m.pasted)
+	from := 0
+	if len(rows) > most {
+		from = min(max(0, y-most/2), len(rows)-most)
+		rows = rows[from : from+most]
+	}
+	mark := style{bold: true, fg: cyan}
+	if m.hasField() {
+		mark = style{faint: true}
+	}
+	for i, r := range rows {
+		before := "  "
+		if i+from == 0 {
+			before = promptMark
+		}
+		lines = append(lines, []span{{before, mark}, {r.text, style{}}})
+	}
+	return lines, y - from, x + 2
+}
+
+// pasted is what a paste is shown as.
+func (m *model) pasted(paste string) string {
+	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
+}
+
+// below is what stands under the prompt: what can be completed, or the status.
+func (m *model) below(width int) [][]span {
+	lines := m.popup.view(m, width)
+	if m.hint != "" {
+		lines = append(lines, []span{{"  " + cut(plain.Line(m.hint), width-3), style{fg: yellow}}})
+	}
+	return append(lines, m.status(width))
+}
+
+// queued are the messages that wait for their turn.
+func (m *model) queued(width int) [][]span {
+	var out [][]span
+	queue := m.stream.Queue()
+	for i, q := range queue {
+		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
+		state := []span{{"  " + m.Text.T("queued"), style{fg: yellow}}}
+		if i == len(queue)-1 && width >= 60 {
+			state = append(state, span{"  " + m.Text.T("Up takes it back"), style{faint: true}})
+		}
+		out = append(out, append([]span{{"  ⏳ ", style{}}, {cut(text, max(8, width-8-wide(state))), style{faint: true}}}, state...))
+	}
+	return out
+}
+
+// status is the line at the bottom: what the agent does, the model, how full its context is, what it costs.
+func (m *model) status(width int) []span {
+	parts := [][]span{m.doing()}
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, []span{{s, style{faint: true}}})
+		}
+	}
+	add(plain.Line(m.Request.Model))
+	if m.Request.Agent != "main" {
+		add(plain.Line(m.Request.Agent))
+	}
+	add(m.meter.context(m))
+	add(m.meter.cost(m))
+	if n := len(m.stream.Queue()); n > 0 {
+		add(m.Text.T("queued: %d", n))
+	}
+	out := []span{{text: "  "}}
+	used := 2
+	for _, part := range parts {
+		n := wide(part)
+		if used > 2 {
+			n += 3
+		}
+		if used > 2 && used+n > width-1 { // what happens is said in any case, as far as it fits
+			break
+		}
+		if used > 2 {
+			out = append(out, span{" · ", style{faint: true}})
+		}
+		out, used = append(out, part...), used+n
+	}
+	return out
+}
+
+// doing is what happens now, and what a key does about it.
+func (m *model) doing() []span {
+	faint := style{faint: true}
+	since := ""
+	if !m.began.IsZero() {
+		since = " " + elapsed(max(0, time.Since(m.began)))
+	}
+	t := m.Text
+	switch {
+	case m.once:
+		return []span{{t.T("Ctrl-C once more leaves"), style{fg: yellow}}}
+	case m.interrupting:
+		return []span{{t.T("interrupting… (once more to leave it as it is)"), style{fg: yellow}}}
+	case m.stop == regie.StopPause && m.state != regie.SessionPaused:
+		return []span{{t.T("pausing…"), style{fg: yellow}}}
+	case m.state == regie.SessionActive:
+		return []span{{t.T("working") + since, style{fg: yellow}}, {"  " + t.T("Esc interrupts"), faint}}
+	case m.state == regie.SessionQueued && m.place > 0:
+		return []span{{t.T("waits for a slot, place %d", m.place), style{fg: yellow}}}
+	case m.state == regie.SessionQueued:
+		return []span{{t.T("waits for a slot"), style{fg: yellow}}}
+	case waiting(m.state) && !m.armed && !m.draft.empty():
+		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Tab answers, Enter sends what you write instead"), faint}}
+	case waiting(m.state) && m.dialog == nil:
+		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Tab shows it"), faint}}
+	case waiting(m.state):
+		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}}
+	case m.state == regie.SessionWaitingNetwork:
+		return []span{{t.T("waits for the network"), style{fg: yellow}}}
+	case m.state == regie.SessionWaitingTask:
+		return []span{{t.T("waits for a task"), style{fg: yellow}}}
+	case m.state == regie.SessionPaused:
+		return []span{{t.T("paused"), style{fg: yellow}}, {"  " + t.T("/resume goes on"), faint}}
+	case m.state == regie.SessionClosed:
+		return []span{{t.T("closed"), faint}}
+	default:
+		return []span{{t.T("ready"), faint}, {"  " + t.T("/help"), faint}}
+	}
+}
+
+// title is the window's.
+func (m *model) title() string {
+	mark := ""
+	switch {
+	case waiting(m.state):
+		mark = "? "
+	case m.busy():
+		mark = "… "
+	}
+	return mark + "regie · " + plain.Line(filepath.Base(m.Request.Root))
+}

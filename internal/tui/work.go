@@ -1,0 +1,255 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// work is what the agent is doing: calls on their way, and the plan; and what it did, by the numbers under which it is unfolded.
+type work struct {
+	running []running
+	done    []doneCall
+	known   map[regie.ID]int // numbers in done, from 1
+	plan    []step
+}
+
+// running is a call that has no result yet.
+type running struct {
+	id    regie.ID
+	tool  string
+	since time.Time // zero until it has started
+	// tail is the end of what it puts out.
+	tail string
+}
+
+// doneCall is a call that can be unfolded.
+type doneCall struct {
+	id, round regie.ID
+	tool      string
+}
+
+// step is one of the plan.
+type step struct {
+	Text   string `json:"text"`
+	Status string `json:"status"`
+}
+
+// maxTail bounds what is kept of a running call's output, in bytes.
+const maxTail = 4 << 10
+
+// output takes a piece of a running call's output, and reports whether it was one.
+func (w *work) output(d *dispatch.Delta) bool {
+	if d.Output == "" {
+		return false
+	}
+	i := w.find(d.CallID)
+	if i < 0 {
+		w.running = append(w.running, running{id: d.CallID})
+		i = len(w.running) - 1
+	}
+	tail := w.running[i].tail + d.Output
+	w.running[i].tail = strings.ToValidUTF8(tail[max(0, len(tail)-maxTail):], "")
+	return true
+}
+
+func (w *work) find(id regie.ID) int {
+	for i := range w.running {
+		if w.running[i].id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// event takes in what is known of calls and of the plan.
+func (w *work) event(m *model, event *regie.Event) {
+	var body struct {
+		CallID  regie.ID        `json:"call_id"`
+		Tool    string          `json:"tool"`
+		State   regie.CallState `json:"state"`
+		RoundID regie.ID        `json:"round_id"`
+		Plan    json.RawMessage `json:"plan"`
+	}
+	switch event.Type {
+	case regie.EventToolCall, regie.EventToolResult, regie.EventPlan:
+		if json.Unmarshal(event.Body, &body) != nil {
+			return
+		}
+	case regie.EventMessage:
+		var message regie.Message
+		if json.Unmarshal(event.Body, &message) == nil && message.AI != nil {
+			for _, part := range message.AI.Parts {
+				if part.Type == regie.PartCall && w.find(part.CallID) < 0 {
+					w.running = append(w.running, running{id: part.CallID, tool: part.Tool})
+				}
+			}
+		}
+		return
+	default:
+		return
+	}
+	switch event.Type {
+	case regie.EventToolCall:
+		i := w.find(body.CallID)
+		if i < 0 {
+			w.running = append(w.running, running{id: body.CallID})
+			i = len(w.running) - 1
+		}
+		if body.Tool != "" {
+			w.running[i].tool = body.Tool
+		}
+		if body.State == regie.CallStarted {
+			w.running[i].since = time.Now()
+		}
+	case regie.EventToolResult:
+		if i := w.find(body.CallID); i >= 0 {
+			w.running = append(w.running[:i:i], w.running[i+1:]...)
+		}
+		w.number(body.CallID, m.round, body.Tool)
+	case regie.EventPlan:
+		var plan struct {
+			Steps []step `json:"steps"`
+		}
+		if json.Unmarshal(body.Plan, &plan) == nil {
+			w.plan = plan.Steps
+		}
+	}
+}
+
+func (w *work) number(call, round regie.ID, tool string) {
+	if w.known[call] > 0 {
+		return
+	}
+	w.done = append(w.done, doneCall{call, round, tool})
+	w.known[call] = len(w.done)
+}
+
+// mark is what stands behind a call's result: the number under which it is unfolded.
+func (w *work) mark(event *regie.Event) string {
+	var body struct {
+		CallID regie.ID `json:"call_id"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil || w.known[body.CallID] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  [%d]", w.known[body.CallID])
+}
+
+// past numbers the calls of a round that was taken up.
+func (w *work) past(_ *model, view *store.RoundView) {
+	for i := range view.Exchanges {
+		for n := range view.Exchanges[i].Calls {
+			call := &view.Exchanges[i].Calls[n]
+			switch call.State {
+			case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
+				if view.Round.State != regie.RoundEnded {
+					w.running = append(w.running, running{id: call.ID, tool: call.Tool})
+				}
+			default:
+				w.number(call.ID, view.Round.ID, call.Tool)
+			}
+		}
+	}
+}
+
+// over forgets what was on its way: its round has ended.
+func (w *work) over() { w.running, w.plan = nil, nil }
+
+func (w *work) forget() {
+	w.over()
+	w.done = nil
+	clear(w.known)
+}
+
+// lines are the live part of the work.
+func (w *work) lines(m *model, most int) [][]span {
+	var out [][]span
+	for i := range w.running {
+		call := &w.running[i]
+		if !m.busy() || len(out) >= most {
+			break
+		}
+		line := []span{{"  ⋯ ", style{fg: yellow}}, {text: plain.Line(call.tool)}}
+		if !call.since.IsZero() {
+			line = append(line, span{"  " + elapsed(time.Since(call.since)), style{faint: true}})
+		}
+		out = append(out, line)
+		if call.tail == "" {
+			continue
+		}
+		rows := strings.Split(strings.TrimRight(plain.Strip(call.tail), "\n"), "\n")
+		for _, row := range rows[max(0, len(rows)-3):] {
+			if back := strings.LastIndexByte(row, '\r'); back >= 0 {
+				row = row[back+1:]
+			}
+			out = append(out, []span{{"    │ ", style{faint: true}}, {cut(tabs(row), m.screen.width-8), style{faint: true}}})
+		}
+	}
+	for i, s := range w.plan {
+		if i == 0 {
+			out = append(out, []span{{"  " + m.Text.T("plan"), style{faint: true}}})
+		}
+		mark, look := "☐ ", style{}
+		switch s.Status {
+		case "done":
+			mark, look = "☑ ", style{faint: true}
+		case "active":
+			mark, look = "▸ ", style{bold: true}
+		}
+		out = append(out, []span{{"  " + mark + cut(plain.Line(s.Text), m.screen.width-6), look}})
+	}
+	if len(out) > most {
+		return out[:max(most, 0)]
+	}
+	return out
+}
+
+// elapsed says how long something has taken.
+func elapsed(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d/time.Second))
+	}
+	return fmt.Sprintf("%d min %02d s", int(d/time.Minute), int(d%time.Minute/time.Second))
+}
+
+const (
+	// maxShown is how many lines of a result are written when it is unfolded.
+	maxShown = 400
+)
+
+// unfold writes what a call was asked and what came of it.
+func (m *model) unfold(call *regie.Call, number int) {
+	m.note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
+	arguments := chat.Pretty([]byte(call.Arguments))
+	if len(call.Executed) > 0 {
+		arguments = chat.Pretty(call.Executed)
+	}
+	m.excerpt(string(arguments))
+	outcome := call.Result
+	if call.Error != nil {
+		outcome = string(call.Error.Code) + ": " + call.Error.Message
+	}
+	if call.NotRun != "" {
+		outcome = string(call.NotRun) + " " + outcome
+	}
+	m.note("  " + m.Text.T("result") + ": " + string(call.State))
+	m.excerpt(outcome)
+	m.paper.space()
+}
+
+func (m *model) excerpt(text string) { m.ends(text, maxShown, 0) }
+
+// ends writes the first lines of a text and the last.
+func (m *model) ends(text string, first, last int) {
+	for _, line := range chat.Ends(m.Text, text, first, last) {
+		m.note(line)
+	}
+}

@@ -1,0 +1,88 @@
+package workspace
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// own are the directories and files that are Regie's: its data and its settings, with keys in them.
+var own struct {
+	sync.Mutex
+	paths []string // absolute, with and without links
+}
+
+// Keep has what lies at absolute paths, or below, be Regie's own for every Root that is opened from now on in this process, wherever it is confined to a
+// directory above: it is neither listed, searched, indexed nor surveyed, not written whoever allows it, and read with a person's word only. It stays so
+// as long as the process lives: which files hold the settings is settled once. A Root at one of the paths, or below, is not affected: who may open that
+// is for others to say. Empty paths are none.
+func Keep(paths ...string) {
+	own.Lock()
+	defer own.Unlock()
+	for _, name := range paths {
+		if !filepath.IsAbs(name) {
+			continue
+		}
+		for _, name := range []string{filepath.Clean(name), Resolved(name)} {
+			if !slices.Contains(own.paths, name) {
+				own.paths = append(own.paths, name)
+			}
+		}
+	}
+}
+
+// Resolved is an absolute path without links, as far as it is there.
+func Resolved(name string) string {
+	missing := ""
+	for at := filepath.Clean(name); ; at = filepath.Dir(at) {
+		if found, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(found, missing)
+		}
+		if at == filepath.Dir(at) {
+			return filepath.Clean(name)
+		}
+		missing = filepath.Join(filepath.Base(at), missing)
+	}
+}
+
+// ownBelow are Regie's own paths below a directory, as foldedPath gives them.
+func ownBelow(dir string) (out []string) {
+	own.Lock()
+	defer own.Unlock()
+	if len(own.paths) == 0 {
+		return nil
+	}
+	dirs := []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))}
+	for _, name := range own.paths {
+		for _, dir := range dirs {
+			below, err := filepath.Rel(dir, name)
+			if err != nil || below == "." || !filepath.IsLocal(below) {
+				continue
+			}
+			if below = foldedPath(filepath.ToSlash(below)); !slices.Contains(out, below) {
+				out = append(out, below)
+			}
+		}
+	}
+	return out
+}
+
+// foldedPath is a clean path of which each name is folded.
+func foldedPath(name string) string {
+	parts := strings.Split(path.Clean(name), "/")
+	for i := range parts {
+		parts[i] = folded(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// isOwn reports whether a path without links is Regie's own.
+func (r *Root) isOwn(name string) bool {
+	if len(r.own) == 0 { // as in most workspaces
+		return false
+	}
+	name = foldedPath(name)
+	return slices.ContainsFunc(r.own, func(at string) bool { return name == at || strings.HasPrefix(name, at+"/") })
+}

@@ -1,0 +1,71 @@
+package workspace
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// gitParts are the names that git gives to what lies in a repository, as folded gives them.
+var gitParts = []string{
+	"head", "objects", "refs", "reftable", "commondir", "gitdir", "config", "config.worktree", "hooks", "info", "logs", "packed-refs", "modules", "worktrees", "index",
+	"branches", "description", "shallow", "orig_head", "fetch_head",
+}
+
+// isRepository reports whether git takes a directory for a repository, whatever it is called, by what lies in it: it would run what its hooks and its
+// configuration say for everybody who calls git there, or below. What the parts hold is not looked at: it can be written later.
+func isRepository(has func(name string) bool) bool {
+	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+// PartOf reports whether a place is a repository, given by the directory in which its parts lie, or one of its parts, or lies in one: not a work tree beside
+// them. Both are clean paths.
+func PartOf(repository, name string) bool {
+	below, inside := name, true
+	if repository != "." {
+		below, inside = strings.CutPrefix(name, repository+"/")
+	}
+	first, _, _ := strings.Cut(below, "/")
+	return inside && slices.Contains(gitParts, folded(first)) || name == repository
+}
+
+// inRepository reports whether a name in a directory, given without links, is git's own, or would become so by being made: a file could complete a
+// repository of which the other parts were written before, as files like any other.
+func (r *Root) inRepository(dir []string, name string) bool {
+	name = folded(name)
+	return slices.Contains(gitParts, name) && isRepository(func(part string) bool {
+		if folded(part) == name {
+			return true
+		}
+		_, err := r.root.Lstat(path.Join(path.Join(dir...), part))
+		return err == nil
+	})
+}
+
+// repository reports whether the entries of a directory make it a repository.
+func repository(entries []fs.DirEntry) bool {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "HEAD" }) { // as in most directories
+		return false
+	}
+	return isRepository(func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+	})
+}
+
+// protection is protectedName for an entry of a directory, full with its path without links: Regie's own is secret, whatever it is called.
+func (r *Root) protection(full, name string) Protection {
+	if r.isOwn(full) {
+		return Secret
+	}
+	return protectedName(name, true)
+}
+
+// protection is that of Root for an entry of a directory that is walked.
+func (l *level) protection(name string) Protection {
+	found := l.root.protection(l.below(name), name)
+	if l.repository && slices.Contains(gitParts, folded(name)) {
+		found = max(found, Internal)
+	}
+	return found
+}
