@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +26,9 @@ const (
 	DefaultMemory = 8 << 20
 	DefaultSize   = 64 << 20
 	maxAnswer     = 1 << 20
+	// storing bounds how long a question waits for its answer to be stored, during which the answer is given from its flight. A run that ends
+	// before says nothing about it.
+	storing = 10 * time.Second
 )
 
 // Config sets up a Cache. Store is required.
@@ -70,12 +74,15 @@ func New(cfg Config) *Cache {
 	return &Cache{cfg: cfg, memory: memory{most: cfg.Memory}, flights: map[regie.Hash]*flight{}}
 }
 
-// flight is a question that is being asked. Its fields are set before done is closed.
+// flight is a question that is being asked, or whose answer is being stored. Its fields are set before done is closed.
 type flight struct {
-	done  chan struct{}
-	reply *provider.Reply // an answer that others may have
-	err   *provider.Error // why there is none
-	other bool            // the reply is no answer: everybody asks for themselves
+	done    chan struct{}
+	session regie.ID        // who leads it
+	landed  time.Time       // when the answer came
+	stored  bool            // the store has the answer, or has refused it: who looked there before looks again
+	reply   *provider.Reply // an answer that others may have
+	err     *provider.Error // why there is none
+	other   bool            // the reply is no answer: everybody asks for themselves
 }
 
 // Ask returns the answer that is kept, or has send ask the model; answers says of a reply whether it may be given to others. Where the same
@@ -89,12 +96,14 @@ func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*prov
 		if reply := c.kept(ctx, q); reply != nil {
 			return reply, nil
 		}
-		f, leads, reply := c.board(q.Key)
+		f, leads, reply := c.board(q)
 		switch {
 		case reply != nil:
 			return reply, nil
 		case leads:
 			return c.lead(q, f, send, answers)
+		case f == nil:
+			continue
 		}
 		select {
 		case <-f.done:
@@ -113,18 +122,26 @@ func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*prov
 	}
 }
 
-// board takes part in the flight of a key. Whoever is first leads it, unless the answer has come meanwhile.
-func (c *Cache) board(key regie.Hash) (f *flight, leads bool, reply *provider.Reply) {
+// board takes part in the flight of a key. Whoever is first leads it, unless the answer has come meanwhile. No flight and no answer is where the
+// store was given one meanwhile.
+func (c *Cache) board(q provider.Question) (f *flight, leads bool, reply *provider.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f = c.flights[key]; f != nil {
+	now := c.cfg.Now()
+	c.land(func(_ regie.Hash, f *flight) bool { return now.Sub(f.landed) > storing })
+	switch f = c.flights[q.Key]; {
+	case f == nil:
+	case f.stored:
+		delete(c.flights, q.Key)
+		return nil, false, nil
+	default:
 		return f, false, nil
 	}
-	if e := c.memory.get(key, c.cfg.Now()); e != nil {
+	if e := c.memory.get(q.Key, now); e != nil {
 		return nil, false, given(&e.answer.Reply, e.answer.At)
 	}
-	f = &flight{done: make(chan struct{})}
-	c.flights[key] = f
+	f = &flight{done: make(chan struct{}), session: q.Session}
+	c.flights[q.Key] = f
 	return f, true, nil
 }
 
@@ -132,7 +149,11 @@ func (c *Cache) lead(q provider.Question, f *flight, send func() (*provider.Repl
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.flights, q.Key)
+		if f.reply == nil {
+			delete(c.flights, q.Key)
+		} else {
+			f.landed = c.cfg.Now()
+		}
 		close(f.done)
 	}()
 	reply, err = send()
@@ -213,6 +234,9 @@ func (c *Cache) Entry(q provider.Question, reply *provider.Reply) *store.CachedR
 // within a sixteenth that each process may add before it looks.
 func (c *Cache) Stored(ctx context.Context, kept *store.CachedReply, err error) {
 	c.mu.Lock()
+	if f := c.flights[kept.Key]; f != nil && !f.landed.IsZero() {
+		f.stored = true
+	}
 	if err != nil {
 		c.memory.drop(func(e *entry) bool { return e.key == kept.Key })
 		c.mu.Unlock()
@@ -234,7 +258,13 @@ func (c *Cache) Forget(session regie.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erased++
+	c.land(func(_ regie.Hash, f *flight) bool { return f.session == session })
 	c.memory.drop(func(e *entry) bool { return e.answer.Session == session })
+}
+
+// land ends flights whose answer has come. The lock is held.
+func (c *Cache) land(which func(regie.Hash, *flight) bool) {
+	maps.DeleteFunc(c.flights, func(key regie.Hash, f *flight) bool { return !f.landed.IsZero() && which(key, f) })
 }
 
 // Clear empties the first level.
@@ -242,6 +272,7 @@ func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erased++
+	c.land(func(regie.Hash, *flight) bool { return true })
 	c.memory.drop(func(*entry) bool { return true })
 }
 

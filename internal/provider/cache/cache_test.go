@@ -275,15 +275,46 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestNoMemory holds nothing where there is no first level.
+// TestNoMemory holds nothing where there is no first level, but for an answer that the store does not have yet.
 func TestNoMemory(t *testing.T) {
-	c := New(Config{Store: &table{}, Memory: -1})
-	for range 2 {
-		asked := false
-		if _, err := c.Ask(t.Context(), question("a"), func() (*provider.Reply, error) { asked = true; return text("x"), nil }, always); err != nil || !asked {
-			t.Errorf("%v, asked: %v", err, asked)
+	synctest.Test(t, func(t *testing.T) {
+		d := &table{}
+		c := New(Config{Store: d, Memory: -1})
+		q := question("a")
+		asks := func() (asked bool) {
+			reply, err := c.Ask(t.Context(), q, func() (*provider.Reply, error) { asked = true; return text("x"), nil }, always)
+			if err != nil || reply.Cached.IsZero() != asked {
+				t.Errorf("%+v, %v, asked: %v", reply, err, asked)
+			}
+			return asked
 		}
-	}
+		if !asks() || asks() {
+			t.Error("an answer that is being stored is not given")
+		}
+		d.reading = func() { // the store is given it after it was looked for there
+			d.reading = nil
+			d.keep(c, q, text("x"))
+		}
+		if asks() || asks() {
+			t.Error("an answer that has been stored is not given")
+		}
+		delete(d.rows, q.Key) // by another process
+		if !asks() {
+			t.Error("an answer that was erased is given")
+		}
+		c.Stored(t.Context(), c.Entry(q, text("x")), errAsked)
+		if !asks() {
+			t.Error("an answer that the store refused is given")
+		}
+		time.Sleep(storing + 1)
+		if !asks() {
+			t.Error("an answer that nobody stores is held")
+		}
+		c.Forget(q.Session)
+		if !asks() || len(c.flights) != 1 {
+			t.Error("an answer of a removed session is given")
+		}
+	})
 }
 
 // TestMemoryIsBounded: it never holds more than it may, and what it lets go is what saves least for its room.
