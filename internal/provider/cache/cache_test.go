@@ -295,8 +295,10 @@ func TestNoMemory(t *testing.T) {
 			d.reading = nil
 			d.keep(c, q, text("x"))
 		}
-		if asks() || asks() {
-			t.Error("an answer that has been stored is not given")
+		for range 2 {
+			if asks() {
+				t.Error("an answer that has been stored is not given")
+			}
 		}
 		delete(d.rows, q.Key) // by another process
 		if !asks() {
