@@ -312,7 +312,7 @@ func (l *local) Spent(ctx context.Context, root string) (store.Spent, error) {
 
 // Events implements dispatch.Control. Whoever follows is there (spec 5.4).
 func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
-	if _, _, err := l.store.Session(ctx, session); err != nil {
+	if err := l.exists(ctx, session); err != nil {
 		return err
 	}
 	leave, err := l.enter(ctx)
@@ -321,6 +321,12 @@ func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink 
 	}
 	defer leave()
 	return l.dispatcher.Stream(ctx, session, after, sink)
+}
+
+//go:noinline
+func (l *local) exists(ctx context.Context, session regie.ID) error { // its frame does not lie under a stream that waits
+	_, _, err := l.store.Session(ctx, session)
+	return err
 }
 
 // Watch implements dispatch.Control. Whoever watches is there.

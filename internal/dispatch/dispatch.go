@@ -106,6 +106,7 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
+	context.AfterFunc(d.base, d.hub.end)
 	return d
 }
 

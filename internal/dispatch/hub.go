@@ -66,6 +66,22 @@ type reader struct {
 	events []regie.Event
 	size   int // of the bodies of events, in bytes
 	grew   bool
+
+	// Of Stream alone: what it told last, deltas until the log is read to where they belong, and whether there is more of that.
+	after int64
+	held  []Delta
+	more  bool
+}
+
+// end wakes all readers: the engine has ended.
+func (h *Hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, all := range h.readers {
+		for r := range all {
+			r.ring()
+		}
+	}
 }
 
 // NewHub returns a hub without readers.
@@ -279,47 +295,48 @@ func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (othe
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
 	r := d.hub.join(session)
 	defer d.hub.leave(session, r)
-	var held []Delta // until the log is read to where they belong
-	more := false
-	for {
-		heard := r.take(after)
-		held = append(held, heard.deltas...)
-		events, failure := heard.events, error(nil)
-		if heard.grew || more { // a token alone is no reason to read the log
-			failure = d.failure(session) // asked before the log is read: what came before it is in the log
-			var err error
-			if events, err = d.store.Events(ctx, session, after, eventPage); err != nil {
-				return err
-			}
-			more = len(events) == eventPage
-		}
-		var err error
-		if held, after, err = r.tell(events, held, after, sink); err != nil {
+	r.after = after
+	for { // here a quiet stream waits, and what lies on its stack then is what it costs
+		again, err := d.catchUp(ctx, session, r, sink)
+		if err != nil {
 			return err
 		}
-		if more {
-			continue
-		}
-		for i := range held {
-			if err := sink(Item{Delta: &held[i]}); err != nil {
-				return err
-			}
-		}
-		held = nil
-		if failure != nil {
-			return failure
-		}
-		if len(events) > 0 {
+		if again {
 			continue
 		}
 		select {
 		case <-r.wake:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-d.base.Done():
-			return ErrGone
 		}
 	}
+}
+
+// catchUp gives sink what there is for a reader, and reports whether there may be more. Where the engine has ended it returns ErrGone.
+func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader, sink func(Item) error) (again bool, err error) {
+	heard := r.take(r.after)
+	r.held = append(r.held, heard.deltas...)
+	events, failure := heard.events, error(nil)
+	if heard.grew || r.more { // a token alone is no reason to read the log
+		failure = d.failure(session) // asked before the log is read: what came before it is in the log
+		if events, err = d.store.Events(ctx, session, r.after, eventPage); err != nil {
+			return false, err
+		}
+		r.more = len(events) == eventPage
+	}
+	if r.held, r.after, err = r.tell(events, r.held, r.after, sink); err != nil || r.more {
+		return r.more, err
+	}
+	for i := range r.held {
+		if err := sink(Item{Delta: &r.held[i]}); err != nil {
+			return false, err
+		}
+	}
+	r.held = nil
+	if failure == nil && len(events) == 0 && d.base.Err() != nil {
+		failure = ErrGone
+	}
+	return len(events) > 0, failure
 }
 
 // tell gives sink a part of the log, with what was heard before or while that was read: before the message that it belongs to. What belongs to

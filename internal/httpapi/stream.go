@@ -270,8 +270,14 @@ func (s *server) told(base context.Context, language string, out *stream, tell f
 	if err := out.begin(); err != nil {
 		return
 	}
-	err := tell(ctx)
-	if err == nil || errors.Is(err, errStreamEnd) || ctx.Err() != nil || regie.CodeOf(err) == regie.CodeEngineGone {
+	if err := tell(ctx); ctx.Err() == nil {
+		s.ended(language, out, err)
+	}
+}
+
+// ended tells why a stream ends that its client has not left.
+func (s *server) ended(language string, out *stream, err error) {
+	if err == nil || errors.Is(err, errStreamEnd) || regie.CodeOf(err) == regie.CodeEngineGone {
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
 	_ = out.problem(s.problem(language, err)) // the client has gone if this fails

@@ -96,7 +96,7 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 type slim struct{ http.ResponseWriter }
 
 // What is longer than a buffer goes past it.
-const readBuffer, writeBuffer = 512, 1 << 10
+const readBuffer, writeBuffer = 256, 512
 
 // Hijack implements http.Hijacker.
 func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -253,21 +253,25 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 	k.group.Go(func() {
 		defer cancel()
 		defer close(mine.over)
-		err := k.follow(following, ctx, said, session)
-		k.mu.Lock()
-		if k.follows[said.Session] == mine {
-			delete(k.follows, said.Session)
-		}
-		k.mu.Unlock()
-		switch {
-		case following.Err() != nil:
-		case regie.CodeOf(err) == regie.CodeEngineGone:
-			k.restart(err)
-		case err != nil:
-			_ = k.tell(ctx, news{Type: "error", Session: said.Session, Data: k.server.problem(k.language, err)}) // the client has gone if this fails
-		}
+		k.unfollowed(ctx, said.Session, mine, k.follow(following, ctx, &said, session), following.Err())
 	})
 	return nil
+}
+
+// unfollowed is the end of a subscription: why, and whether it was asked for.
+func (k *socket) unfollowed(ctx context.Context, session string, mine *subscription, err, asked error) {
+	k.mu.Lock()
+	if k.follows[session] == mine {
+		delete(k.follows, session)
+	}
+	k.mu.Unlock()
+	switch {
+	case asked != nil:
+	case regie.CodeOf(err) == regie.CodeEngineGone:
+		k.restart(err)
+	case err != nil:
+		_ = k.tell(ctx, news{Type: "error", Session: session, Data: k.server.problem(k.language, err)}) // the client has gone if this fails
+	}
 }
 
 // restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
@@ -281,7 +285,7 @@ func (k *socket) restart(why error) {
 
 // follow tells what is followed, in the frames of a stream, until following ends. What is being written then is written to its end: with its context
 // the library would end the connection, which others are told on.
-func (k *socket) follow(following, ctx context.Context, said word, session regie.ID) error {
+func (k *socket) follow(following, ctx context.Context, said *word, session regie.ID) error {
 	tell := func(n news) error {
 		if following.Err() != nil {
 			return context.Cause(following)
