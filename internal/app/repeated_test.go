@@ -431,6 +431,7 @@ func (k *keyedHouse) repeat(t *testing.T, method string, c keyedCase) {
 // TestRepeatedWrites says every write of the interface twice with an Idempotency-Key (spec 10.2): the second answer is the first one's, to the byte,
 // something else with the same key is refused, and the effect is there once. A write that has no case here fails.
 func TestRepeatedWrites(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "httpapi", "openapi.json"))
 	if err != nil {
 		t.Fatal(err)
