@@ -9,6 +9,7 @@ import (
 
 // TestDenialSaidAgain: a reason that is cleaned before it is stored is still the same reason when the request comes again.
 func TestDenialSaidAgain(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("I write.", write("a", "a.txt", "one\n")), says("Then not."))
 	b := newBed(t, m)
 	conn := b.connect()

@@ -16,6 +16,7 @@ import (
 
 // TestAnswerCheck sends an answer back that a person should not get, once, where the agent's file says so (spec 6.2).
 func TestAnswerCheck(t *testing.T) {
+	t.Parallel()
 	list := call{"a", "files__list_files", `{}`}
 	for name, c := range map[string]struct {
 		agent   config.Agent
@@ -52,6 +53,7 @@ func TestAnswerCheck(t *testing.T) {
 
 // TestPromptOfAnAgent: its instructions, degree and language are those of the file, each chunk has its row, and the marks of a cache are shown.
 func TestPromptOfAnAgent(t *testing.T) {
+	t.Parallel()
 	formats := providertest.Formats()
 	format := &formats[slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == "anthropic" })]
 	server := providertest.NewServer(t, format, providertest.Scene{Text: []string{"Bonjour."}})
@@ -89,6 +91,7 @@ func TestPromptOfAnAgent(t *testing.T) {
 
 // TestWorkspaceDocument: each round is told what AGENTS.md says when it begins, up to a quarter of its budget, and it goes with its sessions.
 func TestWorkspaceDocument(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("One."), says("Two."), says("Three."))
 	b := newBed(t, m)
 	b.settings.File.Budget.ContextTokens = 6000

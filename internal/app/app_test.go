@@ -43,6 +43,7 @@ func expect(t *testing.T, view store.RoundView, end regie.RoundEnd, calls ...str
 
 // TestMixedBatch runs queries and actions of one reply in their order, with each intent before its effect.
 func TestMixedBatch(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__write_file", `{"path":"x.txt","content":"one\n"}`},
 			call{"c", "files__read_file", `{"path":"x.txt"}`}, call{"d", "files__write_file", `{"path":"x.txt","content":"two\n","mode":"append"}`}),
@@ -68,6 +69,7 @@ func TestMixedBatch(t *testing.T) {
 
 // TestBadCalls proposes what cannot run; each gets its one result with a reason, and the model may go on.
 func TestBadCalls(t *testing.T) {
+	t.Parallel()
 	calls := []call{
 		{"a", "files__reed_file", `{}`},
 		{"b", "files__read_file", `{"file":"x"}`},
@@ -102,6 +104,7 @@ func TestBadCalls(t *testing.T) {
 
 // TestRepeatedProviderIDs reuses ids over exchanges: the thread stays legal (decision 8); the model server validates it.
 func TestRepeatedProviderIDs(t *testing.T) {
+	t.Parallel()
 	same := func(n int) http.HandlerFunc {
 		return says("", call{"same", "files__list_files", fmt.Sprintf(`{"pattern":"%d"}`, n)})
 	}
@@ -111,6 +114,7 @@ func TestRepeatedProviderIDs(t *testing.T) {
 
 // TestActionsAsk proposes an action that nothing allows.
 func TestActionsAsk(t *testing.T) {
+	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
 	t.Run("deny and go on", func(t *testing.T) {
 		m := newModel(t, says("", write), says("I was not allowed."))
@@ -135,6 +139,7 @@ func TestActionsAsk(t *testing.T) {
 
 // TestLimits keeps a model that never ends inside its limits (invariant 10), and tells it so.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	var steps []http.HandlerFunc
 	for i := range 30 {
 		steps = append(steps, says("", call{fmt.Sprint("q", i), "files__list_files", fmt.Sprintf(`{"pattern":"%d"}`, i)}))
@@ -167,6 +172,7 @@ func refuses(status int, body string) http.HandlerFunc {
 
 // TestProviderFailures meets a server that fails: what may pass is tried again, what will not ends the round with its own words.
 func TestProviderFailures(t *testing.T) {
+	t.Parallel()
 	cut := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		chunk(w, map[string]any{"content": "half an ans"})
@@ -207,6 +213,7 @@ func TestProviderFailures(t *testing.T) {
 
 // TestInterrupt stops a run in the middle of a model call and in the middle of an action (decision 6).
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	t.Run("in a model call", func(t *testing.T) {
 		asked := make(chan struct{})
 		m := newModel(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -263,6 +270,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestOutcomes asserts decision 5: what a failed action means for its state.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	fails := func(context.Context, *tool.Invocation) (tool.Result, error) {
 		return tool.Result{}, regie.Errorf(regie.CodeToolError, "broke")
 	}
@@ -291,6 +299,7 @@ func TestOutcomes(t *testing.T) {
 
 // TestPauseAndResume pauses a run in an action: the action's result is kept, nothing new starts, and the same round goes on.
 func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
 	started, free := make(chan struct{}), make(chan struct{})
 	slow := action(t, "slow.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
 		close(started)

@@ -65,6 +65,7 @@ func write(id, path, content string) call {
 // TestBatchAcrossRestart is the batch of the issue: four writes, of which one is approved, one edited, one denied and one left pending,
 // over a restart, with two clients that answer at once (decision 20).
 func TestBatchAcrossRestart(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says("I write four files.", write("a", "a.txt", "one\n"), write("b", "b.txt", "two\n"), write("c", "c.txt", "three\n"), write("d", "d.txt", "four\n")),
 		says("Done what you allowed."))
@@ -142,6 +143,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 
 // TestDecideRefuses answers as one must not; each says why and changes nothing.
 func TestDecideRefuses(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", write("a", "a.txt", "one\n"), call{"l", "files__list_files", `{}`}), says("ok"))
 	b := newBed(t, m)
 	conn := b.connect()
@@ -186,6 +188,7 @@ func TestDecideRefuses(t *testing.T) {
 
 // TestStandingAnswers allows a call for the session and always: what lies within the scope is not asked about again, what does not is.
 func TestStandingAnswers(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", write("b", "docs/b.txt", "two\n")), says("", write("c", "c.txt", "three\n")), says("ok"))
 	b := newBed(t, m)
 	conn := b.connect()
@@ -219,6 +222,7 @@ func TestStandingAnswers(t *testing.T) {
 
 // TestStalePreview changes the file after the person saw the diff: the approved write does not run (decision 20).
 func TestStalePreview(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"a.txt","content":"new\n","mode":"overwrite"}`}), says("I see."))
 	b := newBed(t, m)
 	path := filepath.Join(b.root, "a.txt")
@@ -246,6 +250,7 @@ func TestStalePreview(t *testing.T) {
 
 // TestStopsWhileWaiting says each stopping word to a run that waits for an approval (decision 6).
 func TestStopsWhileWaiting(t *testing.T) {
+	t.Parallel()
 	park := func(t *testing.T) (*bed, dispatch.Control, dispatch.Run, regie.Approval) {
 		t.Helper()
 		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
@@ -304,6 +309,7 @@ func TestStopsWhileWaiting(t *testing.T) {
 
 // TestMessagesWhileBusy writes into a session whose round runs or waits (decision 10).
 func TestMessagesWhileBusy(t *testing.T) {
+	t.Parallel()
 	follow := func(b *bed, run dispatch.Run, text string, when store.WhenBusy) dispatch.RunRequest {
 		in := b.request(approval.Policy{})
 		in.SessionID, in.Text, in.WhenBusy = run.SessionID, text, when
@@ -400,6 +406,7 @@ func (b *bed) rounds(control dispatch.Control, n int) []store.RoundSummary {
 
 // TestExpiry lets nobody answer in time: what was asked is not run, and the run ends with that (decision 11).
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
 	b.approvalTTL = 30 * time.Millisecond
 	conn := b.connect()

@@ -56,6 +56,7 @@ func inBoth(t *testing.T, run func(t *testing.T, dialect regie.Dialect, act, don
 
 // TestAutomation goes through what differs where nobody is there (spec 3.1, decision 44), in both dialects.
 func TestAutomation(t *testing.T) {
+	t.Parallel()
 	inBoth(t, func(t *testing.T, d regie.Dialect, act, done, silent func(int) http.HandlerFunc) {
 		t.Helper()
 		t.Run("completed", func(t *testing.T) {
@@ -116,6 +117,7 @@ func TestAutomation(t *testing.T) {
 
 // TestAutomationFails has the model refuse the key: the session closes with an error, and somebody is told (decision 42).
 func TestAutomationFails(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
 	view := b.ask(b.unattended(""))
 	expect(t, view, regie.EndProviderError)
@@ -132,6 +134,7 @@ func TestAutomationFails(t *testing.T) {
 
 // TestAutomationSession has what is said to an automation count on over its session (decision 2), and what nobody will read come back.
 func TestAutomationSession(t *testing.T) {
+	t.Parallel()
 	started, goOn := make(chan struct{}), make(chan struct{})
 	var slow atomic.Bool
 	slow.Store(true)
@@ -186,6 +189,7 @@ func TestAutomationSession(t *testing.T) {
 
 // TestAutomationGivesBack has a message wait for the end of an automation: its session closes then, so the message comes back unread.
 func TestAutomationGivesBack(t *testing.T) {
+	t.Parallel()
 	started, goOn := make(chan struct{}), make(chan struct{})
 	step := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		close(started)
@@ -224,6 +228,7 @@ func TestAutomationGivesBack(t *testing.T) {
 
 // TestRelaunchAnswer withholds the tools after what has succeeded, and gives them back after a failure (spec 3.3).
 func TestRelaunchAnswer(t *testing.T) {
+	t.Parallel()
 	policy := approval.Policy{Allow: []string{"*.*"}, Relaunch: approval.RelaunchAnswer}
 	withheld := func(m *model) string { return fmt.Sprint(strings.Contains(m.last(), `"tool_choice":"none"`)) }
 	t.Run("native", func(t *testing.T) {
@@ -271,6 +276,7 @@ func TestRelaunchAnswer(t *testing.T) {
 
 // TestGuidance stands at the end of the request that follows results, and never in the thread (spec 6.2).
 func TestGuidance(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("", call{"b", "files__list_files", `{"recursive":true}`}), says("Nothing."))
 	expect(t, newBed(t, m).run(everything), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
 	if strings.Contains(string(m.requests[0]), "[Guidance") || strings.Count(m.last(), "[Guidance") != 1 {
@@ -287,6 +293,7 @@ func TestGuidance(t *testing.T) {
 
 // TestConfiguredLimits are those of the file, which a request can only lower, and an agent's go before them (spec 13, decision 52).
 func TestConfiguredLimits(t *testing.T) {
+	t.Parallel()
 	file := config.File{
 		Limits: config.Limits{Chat: regie.Limits{Total: 40, Tokens: 1000}, Automation: regie.Limits{Total: 7}},
 		Agents: map[string]config.Agent{"main": {Limits: regie.Limits{Queries: 2}}},
@@ -328,6 +335,7 @@ func TestConfiguredLimits(t *testing.T) {
 
 // TestSpent ends rounds whose tokens or time are used up (spec 3.2).
 func TestSpent(t *testing.T) {
+	t.Parallel()
 	const thousand = `{"prompt_tokens":947,"completion_tokens":53}`
 	t.Run("tokens", func(t *testing.T) {
 		b := newBed(t, newModel(t, claims(thousand, says("", write("a", "a.txt", "x"))), claims(thousand, says("", write("b", "b.txt", "x"))), says("never")))

@@ -32,6 +32,7 @@ func (b *bed) impatient() *app.Conn {
 // TestBreaker has a provider fail five times in a row: then it is not asked, and people are told so at once. A run that waits for the network
 // is tried at its moment all the same, and what comes of that is everybody's.
 func TestBreaker(t *testing.T) {
+	t.Parallel()
 	var up atomic.Bool
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		if !up.Load() {

@@ -29,6 +29,7 @@ func batches(replies, files int) func(int) http.HandlerFunc {
 // TestCrowded brings with each reply most of what there is room for: the results before are left out and no model is asked for a summary
 // that the next batch would make useless. The newest ones are all there each time.
 func TestCrowded(t *testing.T) {
+	t.Parallel()
 	const replies, files = 8, 4
 	m := newReader(t, batches(replies, files), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n)) })
 	b := library(t, m, config.Budget{ContextTokens: 20_000})
@@ -56,6 +57,7 @@ func TestCrowded(t *testing.T) {
 
 // TestHugeBatch brings in one reply more than the thread's whole share: of its results the first are left out, and it is not asked about.
 func TestHugeBatch(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, batches(1, 10), nil)
 	b := library(t, m, config.Budget{ContextTokens: 20_000})
 	notes(t, b.root, 10, 14_000)
@@ -72,6 +74,7 @@ func TestHugeBatch(t *testing.T) {
 // TestThousandsOfCalls makes far more calls in one reply than there may be: each has its result in the store, and the model sees a part of
 // them again, in either dialect.
 func TestThousandsOfCalls(t *testing.T) {
+	t.Parallel()
 	const made = 3000
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
 		t.Run(string(spoken), func(t *testing.T) {
@@ -116,6 +119,7 @@ func TestThousandsOfCalls(t *testing.T) {
 
 // TestWhatIsTooLarge: a person is told to say less only of what they said, and what a server refused is told in its own words.
 func TestWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("all of the garden ", 3000)
 	huge := func(int) http.HandlerFunc {
 		return says("", call{"c", "files__list_files", fmt.Sprintf(`{"pattern":%q}`, long)})
@@ -153,6 +157,7 @@ func TestWhatIsTooLarge(t *testing.T) {
 
 // TestSummaryCounts: the tokens of a summary are tokens of its run, and end it where they pass its limit.
 func TestSummaryCounts(t *testing.T) {
+	t.Parallel()
 	after, most := 0, int64(0)
 	for _, limited := range []bool{false, true} {
 		m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
@@ -181,6 +186,7 @@ func TestSummaryCounts(t *testing.T) {
 // TestFarAbove comes with a long thread to a model with a small window: each request for a summary fits it, and after some of them the rest
 // goes without a model.
 func TestFarAbove(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, func(int) http.HandlerFunc { return says(strings.Repeat("The garden wants water. ", 150)) },
 		func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n) + gist) })
 	b := library(t, m, config.Budget{})

@@ -31,6 +31,7 @@ func cachedAt(view store.RoundView) time.Time {
 // TestCache has the same asked again: the answer comes from the cache, over a restart too, costs nothing, says so wherever it is shown, and
 // goes through the same steps as any reply. A reply with calls is asked for each time.
 func TestCache(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("two files"))
 	b := newBed(t, m)
 	b.caching("on", nil)
@@ -103,6 +104,7 @@ func TestCache(t *testing.T) {
 
 // TestCacheIsTheAgents: it is on where the agent says so, or where the temperature is 0, and the model is told the temperature.
 func TestCacheIsTheAgents(t *testing.T) {
+	t.Parallel()
 	zero, half := 0.0, 0.5
 	for name, c := range map[string]struct {
 		cache       string
@@ -128,6 +130,7 @@ func TestCacheIsTheAgents(t *testing.T) {
 // TestCacheIsNobodyElses: another workspace, another model and other words of the prompt are other questions, and with a removed session its
 // answers go.
 func TestCacheIsNobodyElses(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("secret"))
 	b := newBed(t, m)
 	b.caching("on", nil)
@@ -173,6 +176,7 @@ func TestCacheIsNobodyElses(t *testing.T) {
 
 // TestCacheAsksOnce has ten chats ask the same at once: the model is asked by one, and where that one is interrupted another asks.
 func TestCacheAsksOnce(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	arrived, release := make(chan struct{}, 10), make(chan struct{})
 	calls := 0
@@ -232,6 +236,7 @@ func TestCacheAsksOnce(t *testing.T) {
 
 // TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no answer.
 func TestCacheInJSON(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files","params":{}}]}`),
 		once(says(`{"pre_text":`), says(`{"pre_text":"two files"}`)), says(`{"pre_text":"corrected"}`))
@@ -252,6 +257,7 @@ func TestCacheInJSON(t *testing.T) {
 
 // TestCacheOfAChat asks the same two things in two chats: the second one is answered from the cache, message by message.
 func TestCacheOfAChat(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("hello"), says("and again"))
 	b := newBed(t, m)
 	b.caching("on", nil)
@@ -283,6 +289,7 @@ func TestCacheOfAChat(t *testing.T) {
 
 // TestCacheByTemperature: temperature 0 has answers kept by itself only where the model is told it.
 func TestCacheByTemperature(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		model, effort, cache string
 		cached               bool

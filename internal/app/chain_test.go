@@ -95,6 +95,7 @@ func counts(t *testing.T, review regie.Review, before string, after regie.ID) {
 // TestWritesOfOneFile approves several writes of one file at once: each is shown on top of those before it, so what was shown is what
 // happens, and binds (decision 20).
 func TestWritesOfOneFile(t *testing.T) {
+	t.Parallel()
 	calls := []call{put("a", "overwrite", "one\n"), put("b", "append", "two\n"), put("c", "append", "three\n")}
 	t.Run("all approved", func(t *testing.T) {
 		b, conn, run, asked := chained(t, calls...)
@@ -265,6 +266,7 @@ func register(t *testing.T, held *string, mu *sync.Mutex) tool.Tool {
 
 // TestChainOfAnyTool does the same with a tool that is no file's.
 func TestChainOfAnyTool(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	words := "a"
 	b := newBed(t, newModel(t, says("", call{"1", "words__add", `{"name":"b"}`}, call{"2", "words__add", `{"name":"c"}`}, call{"3", "words__add", `{"name":"d"}`}), says("ok")),

@@ -31,6 +31,7 @@ type doorKilled struct {
 // TestCompatKilled kills the process that serves a client with SIGKILL after each step of a conversation with its tool, and in the middle of it:
 // the next one answers the same request from where it stands, and asks the model nothing twice that was answered.
 func TestCompatKilled(t *testing.T) {
+	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_DOOR"); said != "" {
 		serveAndDie(t, said)
 		return
@@ -142,6 +143,7 @@ func (d dyingDoor) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 
 // TestCompatExpires removes sessions of clients a day after something last happened in them, and no others.
 func TestCompatExpires(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Hello."), says("More."))
 	d := newBed(t, m).door()
 	old := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, nil)
@@ -172,6 +174,7 @@ func TestCompatExpires(t *testing.T) {
 
 // TestCompatBadInput sends what no client of good will sends (spec 12.5).
 func TestCompatBadInput(t *testing.T) {
+	t.Parallel()
 	m := newModel(t)
 	d := newBed(t, m).door(func(c *compat.Config) {
 		c.Status = func(code regie.Code) int {

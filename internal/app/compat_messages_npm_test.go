@@ -7,6 +7,7 @@ import (
 
 // TestCompatAnthropic has Anthropic's own client talk to an agent.
 func TestCompatAnthropic(t *testing.T) {
+	t.Parallel()
 	asks := says("Let me look.", call{"w", "client__get_weather", `{"place":"Bern"}`})
 	silent := says("", call{"w", "client__get_weather", `{"place":"Bern"}`})
 	pieces := func(w http.ResponseWriter, r *http.Request) {

@@ -40,6 +40,7 @@ func errorOf(t *testing.T, body string) (out anthropicError) {
 
 // TestMessagesBadInput sends what no client of good will sends (spec 12.5): each is refused in Anthropic's form, and nothing is asked or made.
 func TestMessagesBadInput(t *testing.T) {
+	t.Parallel()
 	m := newModel(t)
 	d := newBed(t, m).door(func(c *compat.Config) { c.Status = httpapi.Status })
 	const hi = `"max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
@@ -99,6 +100,7 @@ func TestMessagesBadInput(t *testing.T) {
 
 // TestMessagesPing keeps a stream alive in the words of its format while the model thinks; what fails then is an event.
 func TestMessagesPing(t *testing.T) {
+	t.Parallel()
 	for path, c := range map[string]struct{ alive, failed string }{
 		passMessages: {"event: ping\ndata: {\"type\":\"ping\"}\n\n", "event: error\ndata: {\"error\":{"},
 		passChat:     {": keep-alive\n\n", "data: {\"error\":{"},
@@ -128,6 +130,7 @@ func TestMessagesPing(t *testing.T) {
 
 // TestMessagesKey shows a token as Anthropic's clients do: it opens what it was given there and nowhere else, and what it does not open is said in their form.
 func TestMessagesKey(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
 	good := h.add(dispatch.TokenRequest{Name: "good", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	lesser := h.add(dispatch.TokenRequest{Name: "lesser", Scopes: []regie.TokenScope{regie.ScopeRead}})
@@ -183,6 +186,7 @@ func TestMessagesKey(t *testing.T) {
 
 // TestCompatFailedKey: a request that came to nothing leaves its key to the next one, one that was stored does not.
 func TestCompatFailedKey(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
 	key := carrying("Idempotency-Key", "k")
 	hi := func(session string) string {
@@ -223,6 +227,7 @@ const messagesStreamed = "event: message_start\ndata: {\"type\":\"message_start\
 // TestMessagesProxy passes requests on to a provider of Anthropic's kind: as they are, with its key and what the client says of the version, and logs what
 // they used.
 func TestMessagesProxy(t *testing.T) {
+	t.Parallel()
 	var got http.Header
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Clone()
@@ -284,6 +289,7 @@ func TestMessagesProxy(t *testing.T) {
 
 // TestMessagesProxyCache gives an answer again where the temperature allows it, but for another version, and none that calls something.
 func TestMessagesProxyCache(t *testing.T) {
+	t.Parallel()
 	const calls = `{"content":[{"type": "tool_use","id":"a","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 		said, kind := messagesReply, "application/json"
@@ -320,6 +326,7 @@ func TestMessagesProxyCache(t *testing.T) {
 
 // TestMessagesProxyBudget holds what is passed on to the caps, and says in Anthropic's form what they do not allow.
 func TestMessagesProxyBudget(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, messagesReply)

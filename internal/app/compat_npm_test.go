@@ -72,6 +72,7 @@ func npmRuns(t *testing.T, client, script, want string, args ...string) {
 
 // TestCompatOpenAI has OpenAI's own client talk to an agent.
 func TestCompatOpenAI(t *testing.T) {
+	t.Parallel()
 	asks := says("", call{"w", "client__get_weather", `{"place":"Bern"}`})
 	pieces := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -102,6 +102,7 @@ const passChat = "/v1/chat/completions"
 
 // TestCompatProxy passes requests on: as they are but for the model's name, with the provider's key, and logs them.
 func TestCompatProxy(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, answersWhole)
 	d := passes(t, v, nil)
 	out := d.do(http.MethodPost, passChat, `{ "stop":["x"], "model" : "far/big/one", "messages":[{"role":"user","content":"hi"}],"n":1,"temperature":0.70,"unknown":{"a":1} }`, nil)
@@ -140,6 +141,7 @@ func TestCompatProxy(t *testing.T) {
 
 // TestCompatProxyStream passes a stream on: what the client did not ask for is asked for and not passed back.
 func TestCompatProxyStream(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, answersStreamed)
 	d := passes(t, v, nil)
 	plain := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil)
@@ -163,6 +165,7 @@ func TestCompatProxyStream(t *testing.T) {
 
 // TestCompatProxyRefused passes a refusal on, without the key that it quotes, and follows no redirect.
 func TestCompatProxyRefused(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Authorization"), "canary") {
 			w.Header().Set("Content-Type", "application/json")
@@ -187,6 +190,7 @@ func TestCompatProxyRefused(t *testing.T) {
 
 // TestCompatProxyBudget holds what is passed on to the caps: side by side, no more is spent and reserved than they allow.
 func TestCompatProxyBudget(t *testing.T) {
+	t.Parallel()
 	free := make(chan struct{})
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 		<-free
@@ -228,6 +232,7 @@ func TestCompatProxyBudget(t *testing.T) {
 
 // TestCompatProxyCache answers the same once more where the temperature allows it.
 func TestCompatProxyCache(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, answersWhole)
 	d := passes(t, v, nil)
 	if d.settings.Database != "" {
@@ -262,6 +267,7 @@ func TestCompatProxyCache(t *testing.T) {
 
 // TestCompatProxyCachesStreams gives a stream that came to its end again, byte for byte, and none that did not, or that calls something.
 func TestCompatProxyCachesStreams(t *testing.T) {
+	t.Parallel()
 	const calls = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}}]},"finish_reason":null}]}` + "\n\n"
 	body := ""
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -309,6 +315,7 @@ func TestCompatProxyCachesStreams(t *testing.T) {
 
 // TestCompatProxyCut cuts a stream for the client where its provider's was cut, so that it does not look whole, cached or not.
 func TestCompatProxyCut(t *testing.T) {
+	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, streamedReply)

@@ -167,6 +167,7 @@ func (d *door) rebuilds(view store.SessionView) {
 
 // TestCompatChat asks an agent without a session, then in the session of the answer: it is one thread, which no list shows.
 func TestCompatChat(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Hello."), says("", call{"l", "files__list_files", `{}`}), says("Two files."))
 	d := newBed(t, m).door()
 	first := d.chat(map[string]any{"messages": []any{message("system", "Be brief."), message("user", "hi")}, "temperature": 0.3}, nil)
@@ -203,6 +204,7 @@ func TestCompatChat(t *testing.T) {
 
 // TestCompatTools hands a client its tool: the round ends, the next request has the result, with and without naming the session.
 func TestCompatTools(t *testing.T) {
+	t.Parallel()
 	for name, named := range map[string]bool{"by the calls' ids": false, "by the session": true} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t,
@@ -271,6 +273,7 @@ func callStates(view store.SessionView) string {
 
 // TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a legal thread.
 func TestCompatLeft(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Never mind."))
 	d := newBed(t, m).door()
 	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
@@ -296,6 +299,7 @@ func TestCompatLeft(t *testing.T) {
 
 // TestCompatHistory imports what a client brings: a conversation with calls that nobody here made.
 func TestCompatHistory(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, nil, says("It was sun."))
 	d := newBed(t, m).door()
 	history := []any{
@@ -316,6 +320,7 @@ func TestCompatHistory(t *testing.T) {
 
 // TestCompatKey sends a request twice under one key, and another one under the same.
 func TestCompatKey(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Once."))
 	d := newBed(t, m).door()
 	key := header{"Idempotency-Key": "k1"}
@@ -332,6 +337,7 @@ func TestCompatKey(t *testing.T) {
 
 // TestCompatApprovals meets a call that needs an approval, under both policies.
 func TestCompatApprovals(t *testing.T) {
+	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
 	t.Run("deny", func(t *testing.T) {
 		m := newModel(t, says("", write), says("I may not."))
@@ -370,6 +376,7 @@ func TestCompatApprovals(t *testing.T) {
 
 // TestCompatRestart ends the engine between the call of a client's tool and its result: the next one goes on.
 func TestCompatRestart(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."))
 	b := newBed(t, m)
 	d := b.door()
@@ -386,6 +393,7 @@ func TestCompatRestart(t *testing.T) {
 
 // TestCompatDisconnect goes away in the middle of a stream: the round goes on.
 func TestCompatDisconnect(t *testing.T) {
+	t.Parallel()
 	free := make(chan struct{})
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -426,6 +434,7 @@ func TestCompatDisconnect(t *testing.T) {
 
 // TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered when it is back, so no client is to send it again.
 func TestCompatStopped(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ path, body string }{
 		"chat":                {passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`},
 		"chat, streamed":      {passChat, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},

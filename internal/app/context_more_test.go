@@ -62,6 +62,7 @@ func (b *bed) begin(conn *app.Conn) dispatch.Run {
 
 // TestSteeredSummary sends a message while a summary is being made: it stands behind the summary in the very next prompt.
 func TestSteeredSummary(t *testing.T) {
+	t.Parallel()
 	h := hold(says("Summary of the notes." + gist))
 	m, b := crowded(t, h.serve)
 	conn := b.observed()
@@ -88,6 +89,7 @@ func TestSteeredSummary(t *testing.T) {
 
 // TestStoppedSummary says each stopping word while a summary is being made (decision 6).
 func TestStoppedSummary(t *testing.T) {
+	t.Parallel()
 	t.Run("interrupt", func(t *testing.T) {
 		h := hold(says("Summary." + gist))
 		_, b := crowded(t, h.serve)
@@ -135,6 +137,7 @@ func TestStoppedSummary(t *testing.T) {
 // TestSummaryWaitsForNetwork loses the model's server in the middle of a summary: a run that waits for the network makes it later
 // (decision 42), one that does not ends as in any model call, and nothing is left out for that.
 func TestSummaryWaitsForNetwork(t *testing.T) {
+	t.Parallel()
 	broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for _, waits := range []bool{true, false} {
 		t.Run(fmt.Sprint("waits ", waits), func(t *testing.T) {
@@ -174,6 +177,7 @@ func TestSummaryWaitsForNetwork(t *testing.T) {
 
 // TestGuardSeesHidden: what a summary hides is still known to the guard against circles, in the process that made it and in the next.
 func TestGuardSeesHidden(t *testing.T) {
+	t.Parallel()
 	step := func(n int) http.HandlerFunc {
 		switch {
 		case n == 1, n == 9, n == 11: // a call that fails for good, again when it is hidden, and again in another process
@@ -204,6 +208,7 @@ func TestGuardSeesHidden(t *testing.T) {
 
 // TestPromptNow shows what would be sent now, with its parts.
 func TestPromptNow(t *testing.T) {
+	t.Parallel()
 	m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
 	conn := b.observed()
 	defer conn.Close()
@@ -243,6 +248,7 @@ func TestPromptNow(t *testing.T) {
 
 // TestPromptMismatch: where what is there is not what was sent, that is said.
 func TestPromptMismatch(t *testing.T) {
+	t.Parallel()
 	_, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
 	b.alters()
 	conn := b.observed()
@@ -273,6 +279,7 @@ func TestPromptMismatch(t *testing.T) {
 
 // TestReplayedSummary replays a run that was summarised: it is summarised at the same places, from the recording alone.
 func TestReplayedSummary(t *testing.T) {
+	t.Parallel()
 	m, b := crowded(t, func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	tape := filepath.Join(t.TempDir(), "tape.jsonl")
 	b.settings.Record = tape
@@ -301,6 +308,7 @@ func TestReplayedSummary(t *testing.T) {
 
 // TestForkedSummary forks a session that was summarised, and one whose results were dropped: the fork's model is shown the same bytes.
 func TestForkedSummary(t *testing.T) {
+	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
 		"summarised": func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) },
 		"dropped":    func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{}`) },
@@ -326,6 +334,7 @@ func TestForkedSummary(t *testing.T) {
 
 // TestSummariesInJSON passes the budget with a model that only writes objects, and with one that cannot summarise in them.
 func TestSummariesInJSON(t *testing.T) {
+	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
 		"an object": func(n int) http.HandlerFunc {
 			return says(fmt.Sprintf(`{"pre_text":"Summary %d of the notes.%s"}`, n, gist))

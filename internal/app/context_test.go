@@ -267,6 +267,7 @@ func purposes(view store.RoundView) (steps, summaries, failed int) {
 // TestSummaries passes the budget several times over: older messages are summarised, the job stays word for word, and all of it can be
 // read back.
 func TestSummaries(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, reads(14), func(n int) http.HandlerFunc {
 		return says(fmt.Sprintf("Summary %d: notes up to some number were read; the file note1.md is about the garden."+gist, n))
 	})
@@ -389,6 +390,7 @@ func TestNoSummary(t *testing.T) {
 
 // TestBigBatch brings more than the window in one reply: of the newest results the first are left out, so that it can go on.
 func TestBigBatch(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc {
 		if step > 1 {
 			return says("That was a lot.")
@@ -413,6 +415,7 @@ func TestBigBatch(t *testing.T) {
 
 // TestTooLarge meets what no summary can help: a clear error after at most two tries.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("all of the garden ", 3000)
 	for name, c := range map[string]struct {
 		budget config.Budget
@@ -453,6 +456,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestRefusedPrompt meets a server whose window nobody told: what it refuses is made smaller.
 func TestRefusedPrompt(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, reads(12), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	m.window = 24_000
 	b := library(t, m, config.Budget{})
@@ -469,6 +473,7 @@ func TestRefusedPrompt(t *testing.T) {
 
 // TestMaxMessages bounds a prompt by its messages too (decision 39).
 func TestMaxMessages(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, reads(14), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
 	b := library(t, m, config.Budget{MaxContextMessages: 10})
 	notes(t, b.root, 14, 400)

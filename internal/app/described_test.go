@@ -179,6 +179,7 @@ func described(t *testing.T, r *http.Request, body string, response *http.Respon
 // TestEveryAnswerIsDescribed asks for all that can be read, of sessions in which something was decided, asked, undone and kept: what comes is what the
 // document says (house.ask), bytes among it.
 func TestEveryAnswerIsDescribed(t *testing.T) {
+	t.Parallel()
 	k := newKeyedHouse(t)
 	path, _ := k.undoable("shown000")
 	session := strings.TrimPrefix(path, "/api/v1/sessions/")
@@ -225,6 +226,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 
 // TestDescribedCanFail shows the comparison what it must catch.
 func TestDescribedCanFail(t *testing.T) {
+	t.Parallel()
 	d, err := readDocument()
 	if err != nil {
 		t.Fatal(err)

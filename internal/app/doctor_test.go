@@ -19,6 +19,7 @@ import (
 
 // TestDoctorBesideAnEngine: the doctor finds the engine that runs, one that is silent, and none, and is in nobody's way.
 func TestDoctorBesideAnEngine(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	settings := b.settings
 	settings.Provider, settings.Model = config.ProviderDemo, "demo" // the scripted model has no list to be asked for
@@ -70,6 +71,7 @@ func TestDoctorBesideAnEngine(t *testing.T) {
 
 // TestDoctorAsks: the chosen server and those of the files are asked, and nobody else.
 func TestDoctorAsks(t *testing.T) {
+	t.Parallel()
 	asked := map[string]int{}
 	var mu sync.Mutex
 	server := func(name string) string {

@@ -13,6 +13,7 @@ import (
 // TestUnreadDocument: what is called AGENTS.md and is no text is not sent, and people and the model are told once why; a link to CLAUDE.md is
 // followed.
 func TestUnreadDocument(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		lay        func(root, path string) error
 		told, sent string // to people, and in level 2

@@ -16,6 +16,7 @@ import (
 // TestDrain: an engine that is left waits for a model call that another command's run has under way, so that it is not paid for twice; the
 // run lets go at its next step, and goes on with whoever comes next, its follower none the wiser (decision 29).
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	asked, free := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
@@ -92,6 +93,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainLeaves: whoever does not want to wait leaves at once.
 func TestDrainLeaves(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	m := newModel(t, func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)

@@ -38,6 +38,7 @@ func settingsOf(t *testing.T, yaml string) config.Config {
 
 // TestEngineEmbeds: what a search has brought into the index is embedded behind it; the next one finds it by its meaning too.
 func TestEngineEmbeds(t *testing.T) {
+	t.Parallel()
 	s := embedServer(t, "ollama")
 	c := settingsOf(t, "providers: {local: {type: ollama, base_url: '"+s.URL+"'}}\nembedder: {provider: local, model: nomic-embed-text}\n")
 	dir := t.TempDir()
@@ -83,6 +84,7 @@ func TestEngineEmbeds(t *testing.T) {
 
 // TestEmbedMoney: the price of an embedder is its provider's, of the caps those of a day hold, and one that is nobody's service is free.
 func TestEmbedMoney(t *testing.T) {
+	t.Parallel()
 	const openai = "providers: {openai: {type: openai, api_key_env: OPENAI_KEY}, local: {type: ollama}, lab: {type: openai, base_url: 'http://127.0.0.1:1/v1', prices: {m: {input: 3, output: 0}}}}\n"
 	for yaml, want := range map[string]index.Money{
 		"embedder: {provider: openai, model: text-embedding-3-small}":                                                   {Known: true},
@@ -109,6 +111,7 @@ func TestEmbedMoney(t *testing.T) {
 
 // TestNoEmbedder: an embedder that cannot be used leaves a search lexical, and says why.
 func TestNoEmbedder(t *testing.T) {
+	t.Parallel()
 	c := settingsOf(t, "providers: {lab: {type: openai, base_url: 'http://127.0.0.1:1/v1', api_key_env: NOT_SET}}\nembedder: {provider: lab, model: m}\n")
 	x, err := OpenIndex(t.Context(), c, t.TempDir())
 	if err != nil {
@@ -123,6 +126,7 @@ func TestNoEmbedder(t *testing.T) {
 
 // TestTryEmbedder is what the doctor is told.
 func TestTryEmbedder(t *testing.T) {
+	t.Parallel()
 	s := embedServer(t, "ollama")
 	local := "providers: {local: {type: ollama, base_url: '" + s.URL + "'}}\nembedder: {provider: local, model: nomic-embed-text}\n"
 	c := settingsOf(t, local)

@@ -17,6 +17,7 @@ import (
 
 // TestOneEngine asserts decision 1: one process holds the data directory, the others are its clients.
 func TestOneEngine(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("hello"))
 	b := newBed(t, m)
 	first := b.connect()
@@ -52,6 +53,7 @@ func TestOneEngine(t *testing.T) {
 // TestTakeOver ends the engine while a client's run is in the middle: the client becomes the engine, the same round goes on, and the
 // client's view of the log has neither gap nor repeat.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	asked, free := make(chan struct{}, 4), make(chan struct{})
 	m := newModel(t,
 		says("I look.", call{"a", "files__list_files", `{}`}),
@@ -111,6 +113,7 @@ func TestTakeOver(t *testing.T) {
 
 // TestSubmitRefuses sends requests that cannot be served; each says why and stores nothing.
 func TestSubmitRefuses(t *testing.T) {
+	t.Parallel()
 	m := newModel(t)
 	b := newBed(t, m)
 	conn := b.connect()
@@ -152,6 +155,7 @@ func TestSubmitRefuses(t *testing.T) {
 
 // TestRepeatedSubmission asks twice with one client id: one round.
 func TestRepeatedSubmission(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("hello"))
 	b := newBed(t, m)
 	conn := b.connect()
@@ -170,6 +174,7 @@ func TestRepeatedSubmission(t *testing.T) {
 
 // TestLongDataDirectory uses a path that no socket address takes.
 func TestLongDataDirectory(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("hello"))
 	b := newBed(t, m)
 	b.settings.DataDir = filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
@@ -186,6 +191,7 @@ func TestLongDataDirectory(t *testing.T) {
 // TestOtherSettingsLeaveARun opens the data directory under other settings while a run is interrupted: the run is neither resumed at
 // another server nor ended, and goes on once its own settings are back.
 func TestOtherSettingsLeaveARun(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	m := newModel(t, once(func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)

@@ -17,6 +17,7 @@ import (
 // TestFailedCallsSayWhatTheyWereSent has a model call fail once, and one for good: each says what it was sent, byte for byte, and a replay
 // compares it (decision 14).
 func TestFailedCallsSayWhatTheyWereSent(t *testing.T) {
+	t.Parallel()
 	for _, format := range providertest.Formats() {
 		t.Run(format.Name, func(t *testing.T) {
 			scenes := []providertest.Scene{

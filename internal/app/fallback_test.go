@@ -77,6 +77,7 @@ func fallbacksOf(events []regie.Event) (out []regie.Fallback) {
 // TestFallback has a provider fail until its tries are used up: the next one goes on with the same exchange and with the round, under its own
 // name; what each was sent is shown byte for byte, and a replay compares it. The next round begins with the first provider again.
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	broken := newModel(t)
 	for range 3 { // whatever the thread holds
 		broken.steps = append(broken.steps, refusesWith(500, "on fire"))
@@ -145,6 +146,7 @@ func TestFallback(t *testing.T) {
 
 // TestFallbackWhen is for which failures another provider is asked, and what people are told where none answers.
 func TestFallbackWhen(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		one, two, three http.HandlerFunc
 		asked           [3]int
@@ -205,6 +207,7 @@ func TestFallbackWhen(t *testing.T) {
 
 // TestFallbackOfflineAndOpen: a server that is not reached, and one whose breaker is open, are not waited for.
 func TestFallbackOfflineAndOpen(t *testing.T) {
+	t.Parallel()
 	answers := newModel(t, says("hi"))
 	broken := newModel(t, refusesWith(500, "on fire"))
 	b := fallbackBed(t, "http://127.0.0.1:1", answers.server.URL, "")
@@ -239,6 +242,7 @@ func TestFallbackOfflineAndOpen(t *testing.T) {
 
 // TestFallbackWaits: an unattended run that nobody answers waits as without fallbacks, and begins with its own provider again.
 func TestFallbackWaits(t *testing.T) {
+	t.Parallel()
 	one, two := newModel(t, once(refusesWith(401, "no key"), says("here again"))), newModel(t, refusesWith(503, "busy"))
 	b := fallbackBed(t, one.server.URL, two.server.URL, "")
 	conn := b.impatient()
@@ -262,6 +266,7 @@ func TestFallbackWaits(t *testing.T) {
 
 // TestFallbackDialect: a fallback is asked in its own dialect, with its own first level, and what it calls runs; what it was sent is rebuilt.
 func TestFallbackDialect(t *testing.T) {
+	t.Parallel()
 	one := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
 	two := newModel(t, refusesWith(400, "no step"), says(`{"pre_text":"Once more.","data_commands":[{"type":"files.list_files","params":{"path":"."}}]}`), says(`{"pre_text":"done"}`))
 	b := fallbackBed(t, one.server.URL, two.server.URL, "")
@@ -309,6 +314,7 @@ func TestFallbackDialect(t *testing.T) {
 // TestFallbackIsResumed has an engine end while a fallback is asked: the next one goes on with the fallback, and the first provider is not
 // asked again. Under other settings of the fallback it is not asked at all.
 func TestFallbackIsResumed(t *testing.T) {
+	t.Parallel()
 	for name, changed := range map[string]bool{"as it was": false, "under other settings": true} {
 		t.Run(name, func(t *testing.T) {
 			arrived := make(chan struct{}, 1)
@@ -362,6 +368,7 @@ func TestFallbackIsResumed(t *testing.T) {
 
 // TestFallbackFormats goes on from each wire format in each other one, in the middle of a loop with calls.
 func TestFallbackFormats(t *testing.T) {
+	t.Parallel()
 	for _, from := range providertest.Formats() {
 		for _, to := range providertest.Formats() {
 			if from.Name == to.Name {
@@ -408,6 +415,7 @@ func exact(t *testing.T, b *bed, view store.RoundView) {
 
 // TestUnpricedFallback refuses a fallback of unknown price where a budget holds: it would never be asked, and nobody would know (decision 29).
 func TestUnpricedFallback(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Done."))
 	b := fallbackBed(t, m.server.URL, "http://127.0.0.1:1", "")
 	b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}

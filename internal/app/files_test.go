@@ -12,6 +12,7 @@ import (
 
 // TestSecretReads asks about a read of a secret whatever a run or a rule allows; what a person has not allowed reaches no prompt.
 func TestSecretReads(t *testing.T) {
+	t.Parallel()
 	read := call{"s", "files__read_file", `{"path":".env"}`}
 	other := call{"o", "files__list_files", `{}`}
 	for name, row := range map[string]struct {
@@ -69,6 +70,7 @@ func TestSecretReads(t *testing.T) {
 // TestStaleRead has the model read a file and edit it in a later run, by another engine, when somebody has changed it: what the model has
 // seen is known from the store.
 func TestStaleRead(t *testing.T) {
+	t.Parallel()
 	edit := func(old, fresh string) call {
 		return call{"e" + old, "files__edit_file", `{"path":"a.txt","edits":[{"old":"` + old + `","new":"` + fresh + `"}]}`}
 	}
@@ -108,6 +110,7 @@ func TestStaleRead(t *testing.T) {
 
 // TestSearchByMeaning lets a model look for what files are about: it reads what was found and how, also of what was written between two searches.
 func TestSearchByMeaning(t *testing.T) {
+	t.Parallel()
 	search := func(id string) call {
 		return call{id, "files__search_semantic", `{"query":"when are boilers serviced?"}`}
 	}

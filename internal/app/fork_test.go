@@ -148,6 +148,7 @@ func turns(v prompt.View, view store.SessionView) []provider.Turn {
 // TestForkEverywhere forks a session at every event of it, each time that it waits for a person and at its end (decision 17): each fork is
 // legal for every vendor in both dialects, its log verifies, and nothing is called. The last one is gone on with.
 func TestForkEverywhere(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	inJSON, forks := jsonView(t), 0
 	var last store.Forked
@@ -207,6 +208,7 @@ func TestForkEverywhere(t *testing.T) {
 // TestReplayCallsNothing runs stored rounds once more with a model server and tools that fail the test when they are called (invariant 17):
 // each request is what was sent. It is so without an engine, without settings, and after a person has resolved what nobody knew.
 func TestReplayCallsNothing(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.tell(func() {})
 	s.over.Store(true)

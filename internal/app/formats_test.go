@@ -53,6 +53,7 @@ func told(view store.RoundView) (out []string) {
 
 // TestFormatsTellTheSame runs one scripted session through each wire format: the stored thread is the same.
 func TestFormatsTellTheSame(t *testing.T) {
+	t.Parallel()
 	scenes := []providertest.Scene{
 		{Thinking: "Let me see.", Signature: "c2ln", Text: []string{"I ", "look."}, Input: 900, Output: 20, Calls: []provider.Call{
 			{ID: "one", Name: "files__list_files", Arguments: `{}`}, {ID: "two", Name: "files__read_file", Arguments: `{"path":"é.txt"}`},
@@ -96,6 +97,7 @@ func TestFormatsTellTheSame(t *testing.T) {
 // TestTheOtherAPI goes on with a session of OpenAI's that was asked in Chat Completions in Responses, and back: the thread is the same, and
 // what was sent before is still made anew, byte for byte.
 func TestTheOtherAPI(t *testing.T) {
+	t.Parallel()
 	formats := providertest.Formats()
 	at := slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == "responses" })
 	scenes := []providertest.Scene{
@@ -154,6 +156,7 @@ func TestTheOtherAPI(t *testing.T) {
 // TestNoHalfCallRuns cuts the reply with the calls off in each format: nothing of it is run, the call is asked again, and the run ends
 // well.
 func TestNoHalfCallRuns(t *testing.T) {
+	t.Parallel()
 	for _, format := range providertest.Formats() {
 		t.Run(format.Name, func(t *testing.T) {
 			write := providertest.Scene{Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: `{"content":"x","path":"out.txt"}`}}}
@@ -186,6 +189,7 @@ func TestNoHalfCallRuns(t *testing.T) {
 
 // TestHalfAnAnswer: an answer that reached the limit of its length is shown and not taken for a whole one.
 func TestHalfAnAnswer(t *testing.T) {
+	t.Parallel()
 	for _, format := range providertest.Formats() {
 		t.Run(format.Name, func(t *testing.T) {
 			server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"And so"}, Reason: "length"})
@@ -200,6 +204,7 @@ func TestHalfAnAnswer(t *testing.T) {
 
 // TestSettle is what is chosen by itself, and what is not.
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	formats := providertest.Formats()
 	native := providertest.NewServer(t, &formats[2], providertest.Scene{})
 	native.Models = []string{"nomic-embed-text", "qwen3:8b", "llama"}

@@ -21,6 +21,7 @@ import (
 )
 
 func TestFoundRuleAndLink(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", call{"b", "files__write_file", `{"path":"docs/link/secret.txt","content":"owned","mode":"overwrite"}`}), says("ok"))
 	b := newBed(t, m)
 	for _, d := range []string{"docs", "src"} {
@@ -59,6 +60,7 @@ func TestFoundRuleAndLink(t *testing.T) {
 }
 
 func TestFoundPausedBeforeAsking(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	in, said := make(chan struct{}), make(chan struct{})
 	fake := &fakeModel{}
@@ -91,6 +93,7 @@ func TestFoundPausedBeforeAsking(t *testing.T) {
 }
 
 func TestFoundSteerWhileQueryRuns(t *testing.T) {
+	t.Parallel()
 	free := make(chan struct{})
 	slow := query(t, "q.slow", regie.RiskInternal, false, func(_ context.Context, _ *tool.Invocation) (tool.Result, error) {
 		<-free
@@ -114,6 +117,7 @@ func TestFoundSteerWhileQueryRuns(t *testing.T) {
 }
 
 func TestFoundEscapedFlag(t *testing.T) {
+	t.Parallel()
 	var got string
 	act := action(t, "x.act", regie.ClassOnce, func(_ context.Context, inv *tool.Invocation) (tool.Result, error) {
 		got = string(inv.Arguments)
@@ -128,6 +132,7 @@ func TestFoundEscapedFlag(t *testing.T) {
 }
 
 func TestFoundPausedThenPreviewFails(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	in, said := make(chan struct{}), make(chan struct{})
 	var n atomic.Int64
@@ -171,6 +176,7 @@ func TestFoundPausedThenPreviewFails(t *testing.T) {
 }
 
 func TestFoundVerifyBindsWhatRan(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	b.alters()
 	conn := b.connect()
@@ -216,6 +222,7 @@ func TestFoundVerifyBindsWhatRan(t *testing.T) {
 }
 
 func TestFoundStopAClosedChat(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("ok")))
 	conn := b.connect()
 	defer conn.Close()
@@ -237,6 +244,7 @@ func TestFoundStopAClosedChat(t *testing.T) {
 }
 
 func TestFoundLongAnswer(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}), says("ok")))
 	conn := b.connect()
 	defer conn.Close()
@@ -254,6 +262,7 @@ func TestFoundLongAnswer(t *testing.T) {
 }
 
 func TestFoundTwoMessagesOneQuestion(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}), says("ok"), says("so"), says("well")))
 	conn := b.connect()
 	defer conn.Close()
@@ -276,6 +285,7 @@ func TestFoundTwoMessagesOneQuestion(t *testing.T) {
 }
 
 func TestFoundLinkMovedAfterApproval(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"docs/link/new.txt","content":"x\n"}`}), says("ok"))
 	b := newBed(t, m)
 	for _, d := range []string{"docs", "one", "two"} {

@@ -29,6 +29,7 @@ func query(t *testing.T, name string, risk regie.Risk, safe bool, run func(conte
 }
 
 func TestFoundDuplicatesThatAsk(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
 	act := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		runs.Add(1)
@@ -60,6 +61,7 @@ func TestFoundDuplicatesThatAsk(t *testing.T) {
 }
 
 func TestFoundHotLoop(t *testing.T) {
+	t.Parallel()
 	started := make(chan struct{}, 10)
 	var block atomic.Bool
 	block.Store(true)
@@ -102,6 +104,7 @@ func TestFoundHotLoop(t *testing.T) {
 }
 
 func TestFoundSteeredNetworkWait(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	b.settings.BaseURL = "http://127.0.0.1:1/v1"
 	conn := b.connect()
@@ -127,6 +130,7 @@ func TestFoundSteeredNetworkWait(t *testing.T) {
 }
 
 func TestFoundEditWhileQueryRuns(t *testing.T) {
+	t.Parallel()
 	free := make(chan struct{})
 	slow := query(t, "q.slow", regie.RiskInternal, false, func(_ context.Context, _ *tool.Invocation) (tool.Result, error) {
 		<-free
@@ -198,6 +202,7 @@ func (f *fakeModel) Send(ctx context.Context, _ func(provider.Delta)) (*provider
 }
 
 func TestFoundPauseMeetsAnswer(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	var calls atomic.Int64
 	in, said := make(chan struct{}), make(chan struct{})
@@ -237,6 +242,7 @@ func TestFoundPauseMeetsAnswer(t *testing.T) {
 }
 
 func TestFoundWithdrawnMessageAgain(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 1)
 	b := newBed(t, newModel(t, hangs(asked), says("again")))
 	conn := b.connect()
@@ -263,6 +269,7 @@ func TestFoundWithdrawnMessageAgain(t *testing.T) {
 }
 
 func TestFoundResolvedNotHappened(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
 	act := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		if runs.Add(1) == 1 {
@@ -293,6 +300,7 @@ func TestFoundResolvedNotHappened(t *testing.T) {
 }
 
 func TestFoundStricterSettings(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	conn := b.connect()
 	in := b.request(approval.Policy{})

@@ -18,6 +18,7 @@ func inFrench(b *bed) *bed {
 // TestFrenchJSON: a model that is spoken to in French is told so in French how to reply and what is wrong with a reply, and its requests can be
 // shown again.
 func TestFrenchJSON(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says(`{"texte":"C'est fait."}`), says(`{"pre_text":"C'est fait."}`))
 	b := inFrench(newBed(t, m))
 	conn := b.connect()
@@ -39,6 +40,7 @@ func TestFrenchJSON(t *testing.T) {
 
 // TestFrenchNudge: so it is where an automation stops without a word that its work is done.
 func TestFrenchNudge(t *testing.T) {
+	t.Parallel()
 	inBoth(t, func(t *testing.T, d regie.Dialect, act, done, silent func(int) http.HandlerFunc) {
 		t.Helper()
 		m := newModel(t, act(1), silent(0), done(0))
@@ -52,6 +54,7 @@ func TestFrenchNudge(t *testing.T) {
 
 // TestFrenchSummaries: a summary is asked for in French and stands there in French; where it says nothing, so does what is left out instead.
 func TestFrenchSummaries(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ summary, next string }{
 		"a summary": {"Résumé : les premières notes ont été lues, note1.md parle du jardin." + gist, "ce qu'ils disaient :\n\nRésumé : les premières notes"},
 		"empty words": {

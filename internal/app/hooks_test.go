@@ -51,6 +51,7 @@ func noted(view store.RoundView) (out []regie.HookRun) {
 
 // TestHookForbids: a hook's word is stronger than what the run allows, the model is told why, and all of it is in the log.
 func TestHookForbids(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", put("a", "append", "one\n")), says("Then not."))
 	b := newBed(t, m)
 	b.holds("zero\n")
@@ -72,6 +73,7 @@ func TestHookForbids(t *testing.T) {
 
 // TestHookOnQueries: calls of any kind are asked about.
 func TestHookOnQueries(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"a", "files__read_file", `{"path":"a.txt"}`}, call{"b", "files__list_files", `{}`}), says("ok")))
 	b.holds("zero\n")
 	b.hooked([2]string{"before_tool", ""}, [2]string{"before_tool", ""})
@@ -82,6 +84,7 @@ func TestHookOnQueries(t *testing.T) {
 // TestHookAsks: what a hook wants approved is asked about with its reason, whatever the run allows. It is heard again before the call runs, and the
 // person is asked once.
 func TestHookAsks(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), put("b", "append", "two\n")), says("ok")))
 	b.holds("zero\n")
 	told := b.hooked([2]string{"before_tool", `echo '{"decision":"ask","reason":"it is late"}'`})
@@ -107,6 +110,7 @@ func TestHookAsks(t *testing.T) {
 
 // TestHookOfAnEdit: the arguments of a person's edit are what the hook is told before they run.
 func TestHookOfAnEdit(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 	b.holds("zero\n")
 	b.hooked([2]string{"before_tool", ""})
@@ -125,6 +129,7 @@ func TestHookOfAnEdit(t *testing.T) {
 
 // TestHookBeforeIntent: while a hook is asked, the reply is stored and nothing of its calls has begun.
 func TestHookBeforeIntent(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 	b.holds("zero\n")
 	dir := t.TempDir()
@@ -150,6 +155,7 @@ func TestHookBeforeIntent(t *testing.T) {
 
 // TestHookInterrupted: an interrupt does not wait for a hook, and what the hook was asked about is not run.
 func TestHookInterrupted(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 	b.holds("zero\n")
 	begun := filepath.Join(t.TempDir(), "begun")
@@ -168,6 +174,7 @@ func TestHookInterrupted(t *testing.T) {
 
 // TestHooksOfResults: each call that has run is told with its id and its result, before the next reply is asked for, and the end comes last.
 func TestHooksOfResults(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), call{"b", "files__read_file", `{"path":"a.txt"}`}), says("ok")))
 	b.holds("zero\n")
 	told := b.hooked([2]string{"after_tool", "exit 1"}, [2]string{"after_round", ""}, [2]string{"before_round", ""})
@@ -191,6 +198,7 @@ func TestHooksOfResults(t *testing.T) {
 
 // TestHookRefusesTheRound: no model is asked.
 func TestHookRefusesTheRound(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("ok"))
 	b := newBed(t, m)
 	b.hooked([2]string{"before_round", "echo the budget is spent >&2; exit 2"})
@@ -205,6 +213,7 @@ func TestHookRefusesTheRound(t *testing.T) {
 
 // TestHookAfterAKill: the engine that held a round is gone while its hook was asked: the next one asks again, and the call runs once.
 func TestHookAfterAKill(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 	b.holds("zero\n")
 	dir := t.TempDir()

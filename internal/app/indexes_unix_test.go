@@ -17,6 +17,7 @@ import (
 
 // TestIndexesApart: an index that cannot be opened yet keeps nobody from that of another workspace, and who gives up waiting takes nobody along.
 func TestIndexesApart(t *testing.T) {
+	t.Parallel()
 	c := config.Config{DataDir: t.TempDir()}
 	all := newIndexes(c, slog.New(slog.DiscardHandler))
 	defer all.Close()

@@ -27,6 +27,7 @@ func paying(t *testing.T) (*atomic.Int64, tool.Tool, *model) {
 
 // TestAnsweredElsewhere answers what one engine asked in a process that runs nothing, and on another engine: the run goes on at once, once.
 func TestAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
 	paid, pay, m := paying(t)
 	b, other := shares(t, m, nil)
 	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
@@ -62,6 +63,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 
 // TestOverdueTogether lets an approval expire while two engines are there: one of them gives it up, once, and the run goes on.
 func TestOverdueTogether(t *testing.T) {
+	t.Parallel()
 	paid, pay, m := paying(t)
 	b, other := shares(t, m, nil)
 	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
@@ -102,6 +104,7 @@ func TestOverdueTogether(t *testing.T) {
 
 // TestHandedOver closes an engine while its model is asked: another one is brought to the run and ends it.
 func TestHandedOver(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 1)
 	b, other := shares(t, newModel(t, once(hangs(asked), says("done"))), nil)
 	here := b.connect()

@@ -73,6 +73,7 @@ const writeX = `{"type":"files.write_file","params":{"path":"x.txt","content":"o
 
 // TestJSON goes through the priorities of spec 3.1 in the JSON dialect.
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	t.Run("an answer", func(t *testing.T) {
 		m := newModel(t, says("Sure!\n```json\n{\"pre_text\": \"It is done.\"}\n```"))
 		b := newBed(t, m)
@@ -158,6 +159,7 @@ func TestJSON(t *testing.T) {
 
 // TestJSONFormatErrors meets replies that are none: each is stored, corrected, counted, and at the limit they end the round.
 func TestJSONFormatErrors(t *testing.T) {
+	t.Parallel()
 	t.Run("corrected", func(t *testing.T) {
 		m := newModel(t, says("Hello there."),
 			says(`{"pre_text":"x","data_commands":[{"type":"files.write_file","params":{"path":"a","content":"b"}}]}`),
@@ -211,6 +213,7 @@ func TestJSONFormatErrors(t *testing.T) {
 
 // TestJSONAsks puts a question and actions to a person; the answers come after a restart.
 func TestJSONAsks(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says(`{"pre_text":"I ask.","communication_module":{"type":"MultipleChoice","data":{"question":"Which?","options":["red","blue"]}}}`),
 		says(`{"pre_text":"I write.","validation_request":true,"action_commands":[`+writeX+`],"post_text":"Written."}`))
 	b := newBed(t, m)
@@ -244,6 +247,7 @@ func TestJSONAsks(t *testing.T) {
 
 // TestDialectsOfOneThread has the rounds of one session reply in turn in either dialect: each sees all of the thread in its own.
 func TestDialectsOfOneThread(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says("", call{"a", "files__list_files", `{}`}, call{"b", "files__write_file", `{"path":"a.txt","content":"x"}`}), says("Done natively."))
 	m.steps = append(m.steps, make([]http.HandlerFunc, 4)...)
@@ -270,6 +274,7 @@ func TestDialectsOfOneThread(t *testing.T) {
 
 // TestJSONDeltas streams the text of the object, and nothing else of it.
 func TestJSONDeltas(t *testing.T) {
+	t.Parallel()
 	joined := make(chan struct{})
 	pieces := func(w http.ResponseWriter, r *http.Request) {
 		<-joined

@@ -37,6 +37,7 @@ func (h *house) twice(method, path, body, key string, between func()) {
 
 // TestWritesOnce says writes of all kinds twice, with something between that the second must not undo.
 func TestWritesOnce(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("One."), says("Two."))).serve("127.0.0.1:0")
 	session := h.session()
 	at := "/api/v1/sessions/" + session
@@ -78,6 +79,7 @@ func (h *house) asked(session string, times int) {
 
 // TestOldInterrupt: an interrupt that is said again under its key ends no later round.
 func TestOldInterrupt(t *testing.T) {
+	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
 	h := newBed(t, newModel(t, says("", ask), says("", ask), says("Done."))).serve("127.0.0.1:0") //nolint:gocritic // it asks the same again
 	session := h.session()
@@ -95,6 +97,7 @@ func TestOldInterrupt(t *testing.T) {
 
 // TestAnswerOfAnotherQuestion: an answer to the question of a session that is said again answers no later one.
 func TestAnswerOfAnotherQuestion(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ key, body string }{
 		"by its key":    {"k", `{"choices":["a"]}`},
 		"by its own id": {"", `{"choices":["a"],"request_id":"mine"}`},
@@ -130,6 +133,7 @@ func TestAnswerOfAnotherQuestion(t *testing.T) {
 
 // TestFailedKeys: what failed does not use up its key; what is shown once is not shown again.
 func TestFailedKeys(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("One."))).serve("127.0.0.1:0")
 	var place regie.Workspace
 	h.json("POST", "/api/v1/workspaces", fmt.Sprintf(`{"path":%q}`, h.root), 200, &place)

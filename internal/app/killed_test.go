@@ -25,6 +25,7 @@ type killed struct {
 // TestAnsweredThenKilled answers in a process of its own, as regie approve does where no other one runs, and kills it with SIGKILL when
 // the answer is acknowledged: the next engine goes on with the run, and the approved write happens once.
 func TestAnsweredThenKilled(t *testing.T) {
+	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_KILLED"); said != "" {
 		answerAndDie(t, said)
 		return

@@ -16,6 +16,7 @@ import (
 // TestWokenDocument: a run that waited for a person goes on with AGENTS.md as it is then, also in another process, and what was sent before
 // can still be shown (decision 53).
 func TestWokenDocument(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		before, after string // "" is no file
 		levels        int    // events that tell it

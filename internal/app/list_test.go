@@ -14,6 +14,7 @@ import (
 
 // TestListModels: a server that is slow is told as such, and of each model what it costs, where anybody knows it.
 func TestListModels(t *testing.T) {
+	t.Parallel()
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
 	ready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

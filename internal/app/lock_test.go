@@ -11,6 +11,7 @@ import (
 
 // TestPlaceOfLock: who takes a lock that another process had has its place; who takes a copy of it has not.
 func TestPlaceOfLock(t *testing.T) {
+	t.Parallel()
 	place := func(dir string) string {
 		t.Helper()
 		f, place, err := app.Lock(dir)
@@ -49,6 +50,7 @@ func TestPlaceOfLock(t *testing.T) {
 
 // TestSameNames: an engine in another container may have the same machine's name and the same path of its data directory. It lives all the same.
 func TestSameNames(t *testing.T) {
+	t.Parallel()
 	b, db := shared(t, newModel(t))
 	first := b.connect()
 	defer first.Close()

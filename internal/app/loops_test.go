@@ -15,6 +15,7 @@ import (
 // TestCircles meets models that repeat themselves (decisions 9 and 30): what was answered is not done again, and who cannot stop is
 // stopped.
 func TestCircles(t *testing.T) {
+	t.Parallel()
 	counted := func(t *testing.T, runs *atomic.Int64) tool.Tool {
 		t.Helper()
 		return action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {

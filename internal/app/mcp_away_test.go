@@ -68,6 +68,7 @@ func missing(view store.RoundView) (out []regie.Missing) {
 // TestEngineWaitsForNoServer starts with a server that does not answer: at once, without its tools, and says so. They come when it does,
 // for the runs that begin then.
 func TestEngineWaitsForNoServer(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I cannot."))
 	b := newBed(t, m)
@@ -100,6 +101,7 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 
 // TestFirstRunWaits gives a server that is being started its time, so that a job of one command has its tools.
 func TestFirstRunWaits(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
 	b := newBed(t, m)
@@ -122,6 +124,7 @@ func TestFirstRunWaits(t *testing.T) {
 
 // TestStoppedWhileItWaits interrupts a run that waits for a server at its beginning: it ends at once.
 func TestStoppedWhileItWaits(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	b := newBed(t, newModel(t))
 	b.useBank(k, "once", long)
@@ -140,6 +143,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 
 // TestServerThatFails is told with its last words, and is tried again when a run begins, not more often than its restarts allow.
 func TestServerThatFails(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("Hello."))
 	b := newBed(t, m)
@@ -164,6 +168,7 @@ func TestServerThatFails(t *testing.T) {
 
 // TestDiesBetweenRuns has a server end and come back with other words: the next run has them.
 func TestDiesBetweenRuns(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("Hello."))
 	b := newBed(t, m)
@@ -187,6 +192,7 @@ func TestDiesBetweenRuns(t *testing.T) {
 
 // TestListChangesDuringARun keeps the tools of a run as it began, and gives the next one those that the server then has.
 func TestListChangesDuringARun(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("", call{"b", "bank__pay", `{"amount":2}`}), says("Paid."))
 	b := newBed(t, m)
@@ -221,6 +227,7 @@ func TestListChangesDuringARun(t *testing.T) {
 // TestKilledDuringACall ends the server in the middle of a call: one that is repeated under its key is, and reaches the next process;
 // of any other nobody knows.
 func TestKilledDuringACall(t *testing.T) {
+	t.Parallel()
 	for class, state := range map[string]string{"keyed": "SUCCEEDED", "once": "UNKNOWN"} {
 		t.Run(class, func(t *testing.T) {
 			k := newBank(t)
@@ -299,6 +306,7 @@ func (b *bed) cut(k *bank) (*bed, dispatch.Run, string) {
 // TestCutCallWaitsForItsServer resumes a run whose call was cut by a crash, while the call's server is away: it is neither failed nor
 // unknown for that, but waits, as rows, and is repeated under its key when the server is back.
 func TestCutCallWaitsForItsServer(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
 	b := newBed(t, m)
@@ -338,6 +346,7 @@ func TestCutCallWaitsForItsServer(t *testing.T) {
 
 // TestCutCallIsGivenUp interrupts a run that waits so: of the call nobody knows.
 func TestCutCallIsGivenUp(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`})))
 	b.useBank(k, "keyed", long)
@@ -355,6 +364,7 @@ func TestCutCallIsGivenUp(t *testing.T) {
 
 // TestCutCallOfOnce needs no server to know that nobody knows.
 func TestCutCallOfOnce(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
 	b.useBank(k, "once", long)
@@ -371,6 +381,7 @@ func TestCutCallOfOnce(t *testing.T) {
 
 // TestCutCallOfARemovedServer does not wait for what nobody configures any more.
 func TestCutCallOfARemovedServer(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
 	b.useBank(k, "keyed", long)
@@ -384,6 +395,7 @@ func TestCutCallOfARemovedServer(t *testing.T) {
 // TestApproveWithoutServer stores an answer with an engine that starts no server. What the next engine makes of the approved call follows
 // from the server as it finds it: run, failed with why, or refused because it describes the tool in other words now.
 func TestApproveWithoutServer(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		server string
 		state  string

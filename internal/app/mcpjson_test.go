@@ -24,6 +24,7 @@ func (b *bed) named(k *bank, more string) {
 // TestWorkspaceServers: what a workspace's .mcp.json names starts nothing before a person trusts exactly that; then its tools are there, each asking;
 // once the trust ends, in the middle of a run, they are not run any more; and a change makes the file inert again.
 func TestWorkspaceServers(t *testing.T) {
+	t.Parallel()
 	k := newBank(t)
 	var pays atomic.Bool
 	pay := func(id, amount string) http.HandlerFunc {

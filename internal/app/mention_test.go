@@ -57,6 +57,7 @@ func answers(spoken regie.Dialect, texts ...string) *[]string {
 // TestMentions has a message name files and directories: each is read before the model is asked, stands behind the message as the person's own
 // words, and has a row that says what became of it (decision 46).
 func TestMentions(t *testing.T) {
+	t.Parallel()
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
 		t.Run(string(spoken), func(t *testing.T) {
 			replies := *answers(spoken, "I have read it.", "Still there.")
@@ -110,6 +111,7 @@ func TestMentions(t *testing.T) {
 
 // TestNamedRefused: a message that carries what cannot be read here is refused before anything is stored.
 func TestNamedRefused(t *testing.T) {
+	t.Parallel()
 	b := newUndoing(t, newModel(t), map[string]string{"a.txt": "A\n"})
 	block := func(kind regie.EnrichmentType, target regie.PointerTarget, path string) regie.Segment {
 		return regie.Segment{Enrichment: &regie.EnrichmentBlock{Type: kind, Target: target, Path: path}}
@@ -152,6 +154,7 @@ func TestNamedRefused(t *testing.T) {
 // TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is read when its message is admitted, as the file is
 // then, and one that is gone by then is told and stops nothing.
 func TestNamedWhileBusy(t *testing.T) {
+	t.Parallel()
 	h := hold(says("I look.", call{"l", "files__list_files", `{}`}))
 	m := newModel(t, h.serve(0), says("So be it."), says("And that."))
 	b := newUndoing(t, m, map[string]string{"steer.txt": "before\n", "gone.txt": "here\n", "stays.txt": "STAYS\n"})
@@ -202,6 +205,7 @@ func TestNamedWhileBusy(t *testing.T) {
 // TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message itself, where nothing is read again, and out of
 // the conversation with an undo of the chat.
 func TestNamedForkedAndUndone(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 4)...)
 	b := newUndoing(t, m, map[string]string{"a.txt": "HORTENSIA\n"})
 	session := regie.NewID()
@@ -233,6 +237,7 @@ func TestNamedForkedAndUndone(t *testing.T) {
 
 // TestNamedSeen: what a person named the model has seen, so an edit of it is judged by what it held then.
 func TestNamedSeen(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Read."), says("I write.", over("w", "a.txt", "mine\n")), says("It was changed."))
 	b := newUndoing(t, m, map[string]string{"a.txt": "one\n"})
 	session := regie.NewID()
@@ -254,6 +259,7 @@ func TestNamedSeen(t *testing.T) {
 // TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how to read them again, and what the next messages
 // name pushes older ones behind a summary. Every prompt can be made anew.
 func TestNamedTooMuch(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Short.")}, 20)...)
 	files, names := map[string]string{}, ""
 	for i := range 8 {
@@ -291,6 +297,7 @@ func TestNamedTooMuch(t *testing.T) {
 // TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one, which reads first and then asks; one that finds
 // a stopping word reads nothing, and neither does a later run.
 func TestNamedByTheDead(t *testing.T) {
+	t.Parallel()
 	for _, word := range []regie.StopRequest{"", regie.StopInterrupt} {
 		t.Run("word "+string(word), func(t *testing.T) {
 			m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 3)...)

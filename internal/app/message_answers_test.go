@@ -28,6 +28,7 @@ var (
 
 // TestCompatAnswersQuestion: a message of a client of `/v1` that is taken as the answer to a question is answered by what the round comes to (decision 10).
 func TestCompatAnswersQuestion(t *testing.T) {
+	t.Parallel()
 	for path, body := range map[string]string{
 		"/v1/chat/completions": `{"model":"main","messages":[{"role":"user","content":"green, please"}]STREAM}`,
 		"/v1/responses":        `{"model":"main","input":"green, please"STREAM}`,
@@ -77,6 +78,7 @@ func (d *door) soon(path, body string, session regie.ID) string {
 // TestStreamOfAnAnswer: the stream of a message that is taken as the answer to a question tells that answer and what follows it, and nothing of what was
 // said before; without a stream the answer says where it stands (spec 10.2).
 func TestStreamOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	for name, plain := range map[string]bool{"events": false, "format=openai": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, newModel(t, says("Long ago."), says("I ask.", colour), says("And again.", size), says("Green it is.")))
@@ -116,6 +118,7 @@ func TestStreamOfAnAnswer(t *testing.T) {
 
 // TestAnswerNeedsApprove: what a person was asked is answered or withdrawn by a message only of who may answer, over each surface; it says who that was.
 func TestAnswerNeedsApprove(t *testing.T) {
+	t.Parallel()
 	closed := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}
 	for name, asked := range map[string]call{"a question": colour, "one without free text": closed, "an approval": write("w", "a.txt", "x")} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 // TestMetrics runs something on a server and reads what was counted; who has no token reads nothing.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), says("Done."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))

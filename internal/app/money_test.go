@@ -58,6 +58,7 @@ func (m *model) asked() (out []int) {
 
 // TestCost stores what each call cost, and adds it up by round, session and day.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, steps(1, says("Done."))...)
 	b := newBed(t, m)
 	b.priced(config.Budget{})
@@ -91,6 +92,7 @@ func TestCost(t *testing.T) {
 // TestCostOfOwn is nothing, by declaration, for a model of a server that people run themselves and of which the settings say no price. What else
 // answers at an address of this machine may be a gateway to somebody who is paid: what it costs is unknown (decision 29).
 func TestCostOfOwn(t *testing.T) {
+	t.Parallel()
 	for vendor, known := range map[string]bool{"vllm": true, "lmstudio": true, "llamacpp": true, "": false, "groq": false} {
 		m := newModel(t, claims(used, says("Done.")))
 		b := newBed(t, m)
@@ -109,6 +111,7 @@ func TestCostOfOwn(t *testing.T) {
 // TestCapEndsChat makes replies shorter where a cap leaves little, stops before the call that could cost more than it leaves, and goes on
 // when the person writes again under a higher one (decision 29).
 func TestCapEndsChat(t *testing.T) {
+	t.Parallel()
 	for name, budget := range map[string]config.Budget{
 		"session":   {USDPerSession: 30_000},
 		"workspace": {USDPerWorkspace: 30_000},
@@ -183,6 +186,7 @@ func limitSaid(t *testing.T, conn dispatch.Control, run dispatch.Run) string {
 
 // TestCapPausesAutomation leaves a run that nobody watches paused, says so, and goes on with it once the cap is raised (decision 44).
 func TestCapPausesAutomation(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, steps(4, says("", call{"done", "session__complete", `{"summary":"All is seen."}`}))...)
 	b := newBed(t, m)
 	b.priced(config.Budget{USDPerRound: 30_000})
@@ -241,6 +245,7 @@ func TestCapPausesAutomation(t *testing.T) {
 
 // TestPriceUnknown refuses a model of unknown price where a budget holds, before anything is stored or sent.
 func TestPriceUnknown(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Done."))
 	b := newBed(t, m)
 	dollar := config.Dollars(1_000_000)
@@ -267,6 +272,7 @@ func TestPriceUnknown(t *testing.T) {
 
 // TestCutCall books what a cut reply has used, and what was reserved for a call that broke without a word; one that was refused costs nothing.
 func TestCutCall(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		first http.HandlerFunc
 		want  func(regie.Money) bool

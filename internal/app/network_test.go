@@ -28,6 +28,7 @@ func (b *bed) state(control dispatch.Control, session regie.ID, want regie.Sessi
 // TestNetworkWait has a run wait for a model server that is not there yet: without a holder, over a restart, until it answers
 // (decision 42). A run that was not told to wait is told at once.
 func TestNetworkWait(t *testing.T) {
+	t.Parallel()
 	address, listen := reserve(t)
 	m := newModel(t, says("here at last"))
 	b := newBed(t, m)
@@ -76,6 +77,7 @@ func TestNetworkWait(t *testing.T) {
 
 // TestNetworkWaitIsInterrupted ends a run that waits for the network.
 func TestNetworkWaitIsInterrupted(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	b.settings.BaseURL = "http://127.0.0.1:1/v1"
 	conn := b.connect()
@@ -93,6 +95,7 @@ func TestNetworkWaitIsInterrupted(t *testing.T) {
 
 // TestNextRoundIsNew starts a round by messages that waited: nothing of it is booked as lost.
 func TestNextRoundIsNew(t *testing.T) {
+	t.Parallel()
 	asked, free := make(chan struct{}, 1), make(chan struct{})
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}

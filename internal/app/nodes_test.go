@@ -133,6 +133,7 @@ func runNode(t *testing.T, said string) {
 // TestDatabaseAway takes the database away while the model is asked, and brings it back: the reply waits for it, the run goes on by itself, and
 // its write happens once.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
 	var first atomic.Bool
 	write := says("", put("a", "append", "one\n"))
@@ -163,6 +164,7 @@ func TestDatabaseAway(t *testing.T) {
 // TestStalledBeforeEffect stalls an engine between the stored intent of an action and its effect, until its lease is over and another one
 // has taken the run over. What nobody may repeat is then not done by the first one either.
 func TestStalledBeforeEffect(t *testing.T) {
+	t.Parallel()
 	var effects atomic.Int64
 	pay := action(t, "bank.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		effects.Add(1)

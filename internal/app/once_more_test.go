@@ -13,6 +13,7 @@ import (
 
 // TestRepeatedActionSaysSo has a model propose a payment again that was just made: who is asked can tell it from a first one.
 func TestRepeatedActionSaysSo(t *testing.T) {
+	t.Parallel()
 	paid := 0
 	pay := action(t, "bank.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		paid++
@@ -46,6 +47,7 @@ func TestRepeatedActionSaysSo(t *testing.T) {
 // TestReadAfterWrite reads a file before and after a write of the same reply: the second read is no duplicate of the first, whose
 // result is out of date. A read without an action in between is one.
 func TestReadAfterWrite(t *testing.T) {
+	t.Parallel()
 	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }
 	overwrite := func(id, content string) call {
 		return call{id, "files__write_file", `{"path":"a.txt","mode":"overwrite","content":"` + content + `"}`}

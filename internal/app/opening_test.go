@@ -28,6 +28,7 @@ func sentMessages(t *testing.T, body []byte) []sentMessage {
 // TestOpening: the model is told day, zone and user before the first message of each round, never in the levels, and the same bytes for ever
 // (decision 14).
 func TestOpening(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		language string
 		dialect  regie.Dialect
@@ -105,6 +106,7 @@ func TestOpening(t *testing.T) {
 // TestOpeningOfCached: what may be answered from the response cache is told the day, so the same question is the same all day, and another one
 // tomorrow or in another zone.
 func TestOpeningOfCached(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("It is a fine day."))
 	b := newBed(t, m)
 	b.settings.File.Workspace.TimeZone = "Pacific/Kiritimati"

@@ -29,6 +29,7 @@ func shares(t *testing.T, m *model, change func(database string) string) (first,
 // TestWordsFromElsewhere says each stopping word on one engine while another one asks its model, which never answers: the model call is cut,
 // and the run ends, or is paused until it is resumed, again from elsewhere.
 func TestWordsFromElsewhere(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 2)
 	b, other := shares(t, newModel(t, hangs(asked)), nil)
 	here := b.connect()
@@ -76,6 +77,7 @@ func TestWordsFromElsewhere(t *testing.T) {
 // TestUntold has a word stored by a process that tells nobody, as one that dies right behind its commit: the engine that asks its model finds
 // it by itself, and so does who follows the run on a third one.
 func TestUntold(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 1)
 	b, other := shares(t, newModel(t, hangs(asked)), nil)
 	here := b.connect()
@@ -174,6 +176,7 @@ func TestStreamFromElsewhere(t *testing.T) {
 // TestUndoLeft leaves an undo in the middle, by a process whose lease is not over yet. What would run in its session waits for it. Once the lease
 // is over an engine that runs ends it: what was to go back goes back, once.
 func TestUndoLeft(t *testing.T) {
+	t.Parallel()
 	here, _ := shares(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok"), says("again")), nil)
 	u := &undoing{bed: here}
 	u.put("a.txt", "A0\n")

@@ -23,6 +23,7 @@ func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
 
 // TestOwnCommand gives a command as a person: it asks as the agent's would, no model is asked for it, and the model reads of it with the next message.
 func TestOwnCommand(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	m := newModel(t, says("I see."))
 	b := newBed(t, m)
@@ -65,6 +66,7 @@ func TestOwnCommand(t *testing.T) {
 // TestOwnCommandVerdicts: rules say of a person's command what they say of the agent's. What one allows is not asked about, what one forbids is refused, what
 // one wants asked about is asked about.
 func TestOwnCommandVerdicts(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	b := newBed(t, newModel(t))
 	b.configured(`approvals:
@@ -101,6 +103,7 @@ func TestOwnCommandVerdicts(t *testing.T) {
 // TestOwnCommandEdited runs what the person made of it, with the timeout that they gave it: nobody knows what such a command has done, and the same again is
 // asked about although a rule allows it.
 func TestOwnCommandEdited(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	b := newBed(t, newModel(t))
 	conn := b.connect()
@@ -122,6 +125,7 @@ func TestOwnCommandEdited(t *testing.T) {
 
 // TestOwnCommandInterrupted interrupts a command that runs: it is ended with all that it started, and the session stays usable.
 func TestOwnCommandInterrupted(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	m := newModel(t, says("I see."))
 	b := newBed(t, m)
@@ -147,6 +151,7 @@ func TestOwnCommandInterrupted(t *testing.T) {
 
 // TestOwnCommandRefused: what cannot be a command is refused before anything is stored, and none waits for the end of a run.
 func TestOwnCommandRefused(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	conn := b.connect()
 	defer conn.Close()
@@ -183,6 +188,7 @@ func TestOwnCommandRefused(t *testing.T) {
 // TestOwnCommandServed gives a command over HTTP: the same request again runs nothing, and a message that comes meanwhile is answered behind it, with what
 // came of the command in its prompt.
 func TestOwnCommandServed(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	m := newModel(t, says("I see."))
 	b := newBed(t, m)
@@ -219,6 +225,7 @@ func TestOwnCommandServed(t *testing.T) {
 
 // TestOwnCommandSteered writes something else in place of an answer to what a command asks: the command is not run, and the message has a round of its own.
 func TestOwnCommandSteered(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	m := newModel(t, says("As you like."))
 	b := newBed(t, m)

@@ -43,6 +43,7 @@ func (h *house) client() *client.Client {
 
 // TestInboxAsOneList: approvals and questions come page by page as one list, and the client reads all of it, or as much of it as is wanted.
 func TestInboxAsOneList(t *testing.T) {
+	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
 	var asked atomic.Int32
 	turns := []http.HandlerFunc{says("", write("w", "x.txt", "x\n")), says("", ask)}
@@ -87,6 +88,7 @@ func TestInboxAsOneList(t *testing.T) {
 
 // TestRulePages: rules that one answer made have one time, and come page by page all the same; what verifying their log found comes with the first page.
 func TestRulePages(t *testing.T) {
+	t.Parallel()
 	var calls []call
 	for i := range 5 {
 		calls = append(calls, write(fmt.Sprint("w", i), fmt.Sprintf("d%d/x.txt", i), "x\n"))
@@ -135,6 +137,7 @@ func TestRulePages(t *testing.T) {
 
 // TestTokenPages: a restricted caller's pages are full, whatever it does not see between them.
 func TestTokenPages(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	place := h.placeAt(t.TempDir())
 	some := dispatch.TokenRequest{Name: "some", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{place.ID}}

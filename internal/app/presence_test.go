@@ -47,6 +47,7 @@ func (h *house) works(session string) store.SessionView {
 // TestModes runs a session with nobody there, and with somebody: in BACKEND mode no delta is handed to anybody, and the answer is unread until it is
 // seen; in UI mode the deltas come (spec 5.4, decisions 28, 39 and 45). What a program follows is nobody's being there.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Nobody is there."), says("Now you are."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.there(store.ModeBackend)
@@ -94,6 +95,7 @@ func TestModes(t *testing.T) {
 
 // TestPresenceOfPrograms: a program that only looks is nobody, whatever it says or follows; one that speaks for a person says so in so many words.
 func TestPresenceOfPrograms(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	reader := bearer(h.add(dispatch.TokenRequest{Name: "reader", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
 	chats := bearer(h.add(dispatch.TokenRequest{Name: "chats", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}}).Secret)
@@ -114,6 +116,7 @@ func TestPresenceOfPrograms(t *testing.T) {
 
 // TestHeartbeat is of a client without a stream.
 func TestHeartbeat(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
 	var mine dispatch.Presence
 	h.json("POST", "/api/v1/presence", "", 200, &mine)

@@ -20,6 +20,7 @@ import (
 // TestEditedAnswerAgain repeats an answer whose edit could not be made any more: the file that it makes is there. A client that has lost
 // the first reply must hear that it was heard.
 func TestEditedAnswerAgain(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	conn := b.connect()
 	defer conn.Close()
@@ -77,6 +78,7 @@ func (asker) Module(arguments json.RawMessage) (regie.Module, error) {
 // TestMessageAgainDuringQuestion repeats messages while a question is open, as a client does that has lost the reply: neither the message
 // that started the round nor one that has answered a question is taken as the answer to the next one.
 func TestMessageAgainDuringQuestion(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"a", "ask__user", `{"question":"first?"}`}), says("", call{"b", "ask__user", `{"question":"second?"}`}), says("ok"))
 	b := newBed(t, m, newAsker(t))
 	conn := b.connect()
@@ -124,6 +126,7 @@ func TestMessageAgainDuringQuestion(t *testing.T) {
 
 // TestInterruptBeforeTheThreadIsRead stops a round between its claim and its first request: it ends, in this engine.
 func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("hello"), says("never")))
 	var conn *app.Conn
 	var round atomic.Pointer[regie.ID]

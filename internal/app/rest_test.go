@@ -28,6 +28,7 @@ func (h *house) again() *house {
 
 // TestKeyOfAnotherRequest: a key stands for one request, also after a restart; the same request finds what it made.
 func TestKeyOfAnotherRequest(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
 	h := b.serve("127.0.0.1:0")
 	var place regie.Workspace
@@ -65,6 +66,7 @@ func TestKeyOfAnotherRequest(t *testing.T) {
 
 // TestKeyOnAnotherNode: what a key stands for is known to every process on one database.
 func TestKeyOnAnotherNode(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	b.settings.Database = storetest.Postgres(t)
 	h := b.serve("127.0.0.1:0")
@@ -89,6 +91,7 @@ func TestKeyOnAnotherNode(t *testing.T) {
 
 // TestLimitSettings: limits that are stored hold from the next round on, also after a restart; what a file fixes is refused with its place.
 func TestLimitSettings(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))
 	b.settings.File.Limits.Automation.Retries = 9
 	b.settings.Origin = map[string]string{"file": "/etc/regie/regie.yaml"}
@@ -138,6 +141,7 @@ func TestLimitSettings(t *testing.T) {
 
 // TestSearchWorkspace looks for what was said and for what stands in files, in one workspace and no other.
 func TestSearchWorkspace(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("The invoice of Zürich is paid.")))
 	h := b.serve("127.0.0.1:0")
 	if err := os.WriteFile(filepath.Join(b.root, "letter.md"), []byte("# Letters\n\nAbout the ZÜRICH invoice.\n"), 0o600); err != nil {
@@ -188,6 +192,7 @@ func TestSearchWorkspace(t *testing.T) {
 
 // TestRestOfTheTable: models, one agent, a thread read backwards, an export to be read, and what changes of a session.
 func TestRestOfTheTable(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
@@ -245,6 +250,7 @@ func TestRestOfTheTable(t *testing.T) {
 
 // TestKeysOfClients: two clients may call different requests by one key.
 func TestKeysOfClients(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	var place regie.Workspace
@@ -263,6 +269,7 @@ func TestKeysOfClients(t *testing.T) {
 
 // TestClientIDOfAnotherMessage: a client's id of a message stands for one message: another one with it is refused, the same adds nothing. It is short.
 func TestClientIDOfAnotherMessage(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("one")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()

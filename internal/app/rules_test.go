@@ -118,6 +118,7 @@ func TestRuleEnds(t *testing.T) {
 
 // TestRulesRefuse answers and revokes as one must not.
 func TestRulesRefuse(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
 	conn := b.connect()
 	defer conn.Close()
@@ -156,6 +157,7 @@ func TestRulesRefuse(t *testing.T) {
 
 // TestAlteredRule widens a rule behind the store's back: the list says so, and each run's page.
 func TestAlteredRule(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("ok")))
 	b.alters()
 	conn := b.connect()
@@ -186,6 +188,7 @@ func TestAlteredRule(t *testing.T) {
 // TestStopGivesBack stops a session with messages that wait, over the socket: they come back, also to one who has lost the first answer
 // (decision 10).
 func TestStopGivesBack(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	engine, client := b.connect(), b.connect()
 	defer engine.Close()

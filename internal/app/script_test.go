@@ -80,7 +80,14 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such step", http.StatusBadRequest)
 		return
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	m.steps[step](w, r)
+}
+
+// sent is what the request of a step holds: last may be the one of another session, which goes on beside it.
+func sent(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body) // a reader of bytes, which does not fail
+	return string(body)
 }
 
 // last returns the messages of the last request.

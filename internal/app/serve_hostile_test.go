@@ -24,6 +24,7 @@ import (
 
 // TestPipelinedStream says more on a stream's connection than its request: that connection is cut, and the server goes on.
 func TestPipelinedStream(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	address := strings.TrimPrefix(h.served.URL, "http://")
 	for _, path := range []string{"/api/v1/events", "/api/v1/sessions/" + h.session() + "/events"} {
@@ -97,6 +98,7 @@ func TestGuardTimes(t *testing.T) {
 // TestStreamsThatEnd: a stream whose message nobody will answer ends, and so does one whose session is removed; one that begins behind the log's end is
 // refused.
 func TestStreamsThatEnd(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
@@ -139,6 +141,7 @@ func TestStreamsThatEnd(t *testing.T) {
 
 // TestOwnDirectory: what decides what agents may do is no workspace of theirs, and no file of one.
 func TestOwnDirectory(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	dir := filepath.Dir(app.TokenPath(h.settings.DataDir))
 	for _, path := range []string{dir, filepath.Join(dir, "trash")} {
@@ -155,6 +158,7 @@ func TestOwnDirectory(t *testing.T) {
 // TestOwnDirectoryOfOthers: an engine of a PostgreSQL database keeps what it has in a directory of its own in the data directory. All of that is closed,
 // what other engines keep beside it too.
 func TestOwnDirectoryOfOthers(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	around := t.TempDir()
 	home := filepath.Join(around, "data")
@@ -187,6 +191,7 @@ func TestOwnDirectoryOfOthers(t *testing.T) {
 
 // TestWorkspaceByName: whoever names a workspace in a request gets none that Detect would refuse, by no other name either (decision 32).
 func TestWorkspaceByName(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("done"))).serve("127.0.0.1:0")
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(h.settings.DataDir, link); err != nil {

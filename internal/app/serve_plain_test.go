@@ -17,6 +17,7 @@ import (
 // TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle session's log has an end, an open round's is its own,
 // and a wait is told only where it is one now.
 func TestPlainEvents(t *testing.T) {
+	t.Parallel()
 	asks := says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
 	busy, free := make(chan struct{}), make(chan struct{})
 	b := newBed(t, newModel(t, asks, says("First."), func(w http.ResponseWriter, r *http.Request) {

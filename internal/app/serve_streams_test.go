@@ -61,6 +61,7 @@ func kinds(frames []string) (out []string) {
 
 // TestMessageStream says something and reads the round to its end; the plain form is what a client of ten lines reads.
 func TestMessageStream(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("Nothing there."), says("Still nothing."))).serve("127.0.0.1:0")
 	session := h.session()
 	status, got := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"what is here?"}`, nil, carrying("Accept", "text/event-stream"))
@@ -106,6 +107,7 @@ func TestMessageStream(t *testing.T) {
 // TestStreamCutEverywhere cuts a session's stream after every event, once with a restart of the server in between, and goes on behind the last id: the
 // log that was put together is the stored one, byte for byte.
 func TestStreamCutEverywhere(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__read_file", `{"path":"x"}`}), says("Done.")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
@@ -145,6 +147,7 @@ func TestStreamCutEverywhere(t *testing.T) {
 
 // TestStreamOverRestart follows a reply while its server is closed in the middle: the client finds the next one, and has the whole log in order.
 func TestStreamOverRestart(t *testing.T) {
+	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
 	slowly := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -234,6 +237,7 @@ func anyOf(set map[string]bool) string {
 
 // TestPages reads lists part by part: nothing is missing and nothing stands there twice.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	want := map[string]bool{}
 	for range 7 {
@@ -288,6 +292,7 @@ func TestPages(t *testing.T) {
 
 // TestWebSocket follows two sessions and all of them on one connection.
 func TestWebSocket(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	one, other := h.session(), h.session()
 	conn, _, err := websocket.Dial(t.Context(), //nolint:bodyclose // the library's to close
@@ -388,6 +393,7 @@ func TestWebSocket(t *testing.T) {
 
 // TestWatch tells a client of the server what happens in all sessions.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	remote, err := client.New(h.served.URL, h.token, "en")
 	if err != nil {
@@ -420,6 +426,7 @@ func TestWatch(t *testing.T) {
 
 // TestInboxPages reads approvals part by part, the oldest first, those that were withdrawn among them; a page has no more than was asked for.
 func TestInboxPages(t *testing.T) {
+	t.Parallel()
 	step := says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
 	b := newBed(t, newModel(t, step, step, step)) //nolint:gocritic // it says the same again
 	h := b.serve("127.0.0.1:0")

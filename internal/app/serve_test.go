@@ -103,6 +103,7 @@ func host(name string) func(*http.Request) { return func(r *http.Request) { r.Ho
 
 // TestServeKeepsOut asks for everything as those do who have no business there (spec 11.2, 12.5).
 func TestServeKeepsOut(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	port := h.served.URL[strings.LastIndexByte(h.served.URL, ':'):]
 	own := "http://127.0.0.1" + port
@@ -168,6 +169,7 @@ func TestServeKeepsOut(t *testing.T) {
 
 // TestServeToken: the token is its owner's alone, and stays the same; one that others can read is not used.
 func TestServeToken(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	info, err := os.Stat(app.TokenPath(b.settings.DataDir))
@@ -197,6 +199,7 @@ func TestServeToken(t *testing.T) {
 
 // TestServeWhere: beyond this machine nothing is served without HTTPS, and what cannot be listened on is said.
 func TestServeWhere(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	taken := strings.TrimPrefix(h.served.URL, "http://")
@@ -233,6 +236,7 @@ func TestServeWhere(t *testing.T) {
 
 // TestSetupLinkIsReachable: the link leads to a name that the server's own guard accepts, however it listens; the one that is made later too.
 func TestSetupLinkIsReachable(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		addr  string
 		hosts []string
@@ -282,6 +286,7 @@ func TestSetupLinkIsReachable(t *testing.T) {
 
 // TestSetupLink lets one browser in, once, and asks before it does; the cookie is for nobody's scripts and no other site.
 func TestSetupLink(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	jar, err := cookiejar.New(nil)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 // TestWebSocketUnsubscribes leaves a session again and again while its log pours in: the connection stands, and behind the answer nothing of it comes.
 func TestWebSocketUnsubscribes(t *testing.T) {
+	t.Parallel()
 	steps := []http.HandlerFunc{}
 	for range 8 {
 		steps = append(steps, says(strings.Repeat("many words ", 80_000)))

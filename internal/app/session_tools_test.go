@@ -23,6 +23,7 @@ func answer(q regie.Question, request string, reply regie.QuestionReply) dispatc
 
 // TestQuestions asks the person in the middle of a batch, over a restart (spec 4.5, decision 40).
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}
 	t.Run("answered after a restart", func(t *testing.T) {
 		m := newModel(t, says("", call{"l", "files__list_files", `{}`}, ask, write("a", "a.txt", "one\n")), says("Blue it is."))
@@ -109,6 +110,7 @@ func TestQuestions(t *testing.T) {
 
 // TestComplete ends a run by the model's own word, once all else of the reply succeeded (decision 13).
 func TestComplete(t *testing.T) {
+	t.Parallel()
 	done := call{"z", "session__complete", `{"summary":"all done"}`}
 	t.Run("with the rest", func(t *testing.T) {
 		m := newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"p", "session__update_plan", `{"steps":[{"text":"write","status":"done"}]}`}))
@@ -152,6 +154,7 @@ func TestComplete(t *testing.T) {
 
 // TestReadResult reads on in a result that was shortened (spec 3.2), and only in one of its own session.
 func TestReadResult(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a line of a long result\n", 10_000)
 	tell := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		return tool.Result{Content: long}, nil

@@ -73,6 +73,7 @@ func TestOpenTakesItsTime(t *testing.T) {
 
 // TestLookingMigratesNothing: a command that only looks leaves a shared database as it is, which engines of the older program may be at work on.
 func TestLookingMigratesNothing(t *testing.T) {
+	t.Parallel()
 	b, db := shared(t, newModel(t))
 	if _, err := db.ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
 		t.Fatal(err)
@@ -99,6 +100,7 @@ func (l logged) Write(line []byte) (int, error) {
 
 // TestAwayAtTheCheck takes the database away at the moment of the check for damage: that is none, and the engine goes on when it is back.
 func TestAwayAtTheCheck(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	var first atomic.Bool
 	answer := says("ok")

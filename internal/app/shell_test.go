@@ -42,6 +42,7 @@ func needsSandbox(t *testing.T) {
 
 // TestShellRules allows a command always: that one runs from then on, with any timeout and without a question; whatever only looks like it is asked about.
 func TestShellRules(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	b := newBed(t, newModel(t,
 		says("", runs("a", "echo one", 5)), says("", runs("b", "echo  'one'", 6)), says("", runs("c", "echo one; echo two", 6)), says("", runs("d", "echo one two", 6)), says("ok")))
@@ -101,6 +102,7 @@ func TestShellRules(t *testing.T) {
 
 // TestShellUnattended: what nobody watches runs confined, or not at all.
 func TestShellUnattended(t *testing.T) {
+	t.Parallel()
 	t.Run("without a sandbox", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", runs("a", "echo one > new", 5)), says("", call{"c", "session__complete", `{"summary":"done"}`})))
 		b.settings.File.Shell.Sandbox = "none"
@@ -135,6 +137,7 @@ func TestShellUnattended(t *testing.T) {
 
 // TestShellUnconfined asks about every command that nothing confines, whatever is allowed, and says so.
 func TestShellUnconfined(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
 	b.settings.File.Shell.Sandbox = "none"
 	conn := b.connect()
@@ -160,6 +163,7 @@ type shellJob struct {
 
 // TestShellKilled kills the engine with SIGKILL in the middle of a command: the command dies with it, its outcome is UNKNOWN, and nobody runs it again.
 func TestShellKilled(t *testing.T) {
+	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_SHELL"); said != "" {
 		runAndWait(t, said)
 		return

@@ -99,6 +99,7 @@ func follower(t *testing.T) *model {
 // TestSkillIsFollowed: level 2 names the skill, the model reads it and a file of it, and does what it says; that allowed-tools names the tool lifts
 // no question.
 func TestSkillIsFollowed(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{".regie/skills", ".agents/skills"} {
 		b := newBed(t, follower(t))
 		b.file(dir+"/sealing/SKILL.md", sealing)
@@ -130,6 +131,7 @@ func offers(m *model) (tool, named bool) {
 
 // TestSkillsCountOnceTrusted goes through what a workspace's skills are worth as it changes, one run each.
 func TestSkillsCountOnceTrusted(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Done."))
 	b := newBed(t, m)
 	conn := b.connect()
@@ -173,6 +175,7 @@ func fatal(t *testing.T, err error) {
 // TestSkillsOfAWokenRun: a run that waited goes on with the skills of then, and each of its prompts can still be shown (decision 53). A skill that
 // went in the middle is not read.
 func TestSkillsOfAWokenRun(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ before, after bool }{"appear": {false, true}, "go": {true, false}, "stay": {true, true}} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, says("", write("a", "a.txt", "one\n")), says("", call{"b", "skills__read_skill", `{"name":"sealing"}`}), says("Done."))
@@ -208,6 +211,7 @@ func TestSkillsOfAWokenRun(t *testing.T) {
 // TestSkillsAreByteStable: the same skills give the same level 2, in whatever order they were written, in both languages; a description that looks
 // like an order or a heading is a line of the list.
 func TestSkillsAreByteStable(t *testing.T) {
+	t.Parallel()
 	names := []string{"zeta", "alpha", "mid"}
 	var first regie.Hash
 	for turn := range 2 {
@@ -246,6 +250,7 @@ func TestSkillsAreByteStable(t *testing.T) {
 // TestProjectRules: a workspace's file forbids and asks, trusted or not, and whatever a run or the user's own file allows; it allows nothing. It is
 // read anew for each step.
 func TestProjectRules(t *testing.T) {
+	t.Parallel()
 	rules := func(list string) string { return "approvals: {rules: [" + list + "]}\n" }
 	for _, row := range []struct {
 		name, project, user string
@@ -314,6 +319,7 @@ func (b *bed) configured(text string) {
 // TestProjectRulesOfNow: a rule that comes while a call waits for its approval holds for it, and a file that does not fit any more has everything
 // asked about; a run does not begin under it.
 func TestProjectRulesOfNow(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("", write("b", "b.txt", "two\n")), says("Done.")))
 	b.file(".regie/regie.yaml", "approvals: {rules: [{tool: files.write_file, path: a.txt, decision: ask}]}\n")
 	conn := b.connect()
@@ -348,6 +354,7 @@ func TestProjectRulesOfNow(t *testing.T) {
 
 // TestProjectAgent: limits lower without trust, instructions count with it and stand behind the user's own, and where a model is asked never changes.
 func TestProjectAgent(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("Done."))
 	b := newBed(t, m)
 	b.configured("agents: {main: {instructions: Be kind.}}\nlimits: {chat: {max_tool_calls: 5}}\n")
@@ -376,6 +383,7 @@ func TestProjectAgent(t *testing.T) {
 
 // TestProjectFileNamed: where one file is named, it is the only one (spec 13).
 func TestProjectFileNamed(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("Done.")))
 	b.file(".regie/regie.yaml", "approvals: {rules: [{tool: files.write_file, decision: forbid}]}\n")
 	b.settings.Apart = true
@@ -389,6 +397,7 @@ func TestProjectFileNamed(t *testing.T) {
 
 // TestProjectCap: a workspace's file lowers what a run may cost, and an unknown price is refused under it.
 func TestProjectCap(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("Done.")))
 	b.file(".regie/regie.yaml", "budget: {usd_per_round: 0.01}\n")
 	conn := b.connect()
@@ -400,6 +409,7 @@ func TestProjectCap(t *testing.T) {
 
 // TestSkillsInJSON: a model without native calls reads a skill by the same name.
 func TestSkillsInJSON(t *testing.T) {
+	t.Parallel()
 	reply := func(v any) http.HandlerFunc {
 		data, err := json.Marshal(v)
 		fatal(t, err)
@@ -423,6 +433,7 @@ func TestSkillsInJSON(t *testing.T) {
 
 // TestUsersSkills: a person lays out their own skills as they like, with links to directories; below a skill nothing leads elsewhere.
 func TestUsersSkills(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
 	write := func(name, text string) {

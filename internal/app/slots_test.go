@@ -56,6 +56,7 @@ var list = call{"l", "files__list_files", `{}`}
 
 // TestSwitch asks for a second chat where there is one slot: the first one finishes its step and is queued, and goes on by itself (spec 5.1).
 func TestSwitch(t *testing.T) {
+	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
 	var c counted
 	m := newModel(t, c.step(once(func(w http.ResponseWriter, r *http.Request) {
@@ -95,6 +96,7 @@ func TestSwitch(t *testing.T) {
 
 // TestAutomationFinishes has a chat wait for an automation that shares its slot (decision 43), and automations behind it.
 func TestAutomationFinishes(t *testing.T) {
+	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
 	var order []string
 	var mu sync.Mutex
@@ -145,6 +147,7 @@ func TestAutomationFinishes(t *testing.T) {
 
 // TestQueueSurvives ends the engine with a queue: the next one starts what waits, in order, in no more slots than there are.
 func TestQueueSurvives(t *testing.T) {
+	t.Parallel()
 	var c counted
 	asked, release := make(chan struct{}, 20), make(chan struct{})
 	m := newModel(t, c.step(func(w http.ResponseWriter, r *http.Request) {
@@ -192,6 +195,7 @@ func TestQueueSurvives(t *testing.T) {
 
 // TestControl asks for control over Control (decision 43): a slot that is reserved is given to nobody else, until it is given back.
 func TestControl(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
 	b.settings.File.Slots = config.Slots{Exclusive: true}
 	engine := b.connect()
@@ -219,6 +223,7 @@ func TestControl(t *testing.T) {
 
 // TestSlotsOfTwoEngines runs many sessions on two engines with one database: never more at once than there are slots, and all of them.
 func TestSlotsOfTwoEngines(t *testing.T) {
+	t.Parallel()
 	var c counted
 	m := newModel(t, c.step(says("", list)), c.step(says("done")))
 	b := newBed(t, m)

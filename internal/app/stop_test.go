@@ -38,6 +38,7 @@ func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
 
 // TestPauseThenInterrupt gives a second, stronger word at each moment of the first (decision 6): the run ends, and its action once.
 func TestPauseThenInterrupt(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]bool{"at once": false, "after the pause was obeyed": true} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 1)
@@ -90,6 +91,7 @@ func TestPauseThenInterrupt(t *testing.T) {
 
 // TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its first model call, none goes on.
 func TestWordsMeetSubmissions(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 100)
 	b := newBed(t, newModel(t, hangs(asked)))
 	conn := b.connect()
@@ -114,6 +116,7 @@ func TestWordsMeetSubmissions(t *testing.T) {
 
 // TestHandOvers closes the engine under a run more often than a run may be taken up after crashes (spec 5.3): in good order is no crash.
 func TestHandOvers(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 1)
 	var mu sync.Mutex
 	calls := 0
@@ -147,6 +150,7 @@ func TestHandOvers(t *testing.T) {
 
 // TestClosedEngine asks an engine that has ended: it says so with a code, stores nothing, and ends its followers.
 func TestClosedEngine(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	conn := b.connect()
 	run, err := conn.Submit(t.Context(), b.request(everything))
@@ -182,6 +186,7 @@ func TestClosedEngine(t *testing.T) {
 // TestSubmissionsMeetClose submits from a client while the engine ends again and again: each message makes exactly one round, whoever
 // runs it.
 func TestSubmissionsMeetClose(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	first := b.connect()
 	client := b.connect()
@@ -214,6 +219,7 @@ func TestSubmissionsMeetClose(t *testing.T) {
 // TestClientsOutlastAClosingEngine asks an engine that ends and waits for an action: it answers that it has gone for as long as the action
 // takes, and the client asks on until it can take over.
 func TestClientsOutlastAClosingEngine(t *testing.T) {
+	t.Parallel()
 	started, free := make(chan struct{}), make(chan struct{})
 	slow := action(t, "slow.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 		close(started)

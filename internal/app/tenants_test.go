@@ -128,6 +128,7 @@ func (n *tenants) address(path string) string {
 
 // TestTenants asks every operation for what is another workspace's: what has an address is not there, and no list names it (spec 10.2, 11.2).
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	n := newTenants(t)
 	data, err := os.ReadFile("../httpapi/openapi.json")
 	if err != nil {
@@ -206,6 +207,7 @@ func (n *tenants) keepsFrom(method, path, what string, addressed bool) {
 
 // TestTenantsOwn: in its own workspace the token does everything, also with two of them in one list.
 func TestTenantsOwn(t *testing.T) {
+	t.Parallel()
 	n := newTenants(t)
 	as := bearer(n.token.Secret)
 	var mine regie.Session
@@ -255,6 +257,7 @@ func TestTenantsOwn(t *testing.T) {
 
 // TestTenantsStreams: what happens elsewhere is not heard, neither of all sessions nor of one that is named.
 func TestTenantsStreams(t *testing.T) {
+	t.Parallel()
 	n := newTenants(t)
 	header := http.Header{"Authorization": {"Bearer " + n.token.Secret}}
 	socket, _, err := websocket.Dial(t.Context(), n.served.URL+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library has it
@@ -311,6 +314,7 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestTenantsMCP: an MCP client is who its requests say, in each of them: what another token has begun is not its own.
 func TestTenantsMCP(t *testing.T) {
+	t.Parallel()
 	n := newTenants(t)
 	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}}).Secret
 	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own

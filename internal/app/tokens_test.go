@@ -32,6 +32,7 @@ func bearer(secret string) func(*http.Request) { return carrying("Authorization"
 
 // TestTokenLife makes a token, uses it, and ends it: it opens what it was given, its secret is nowhere, and what it had open ends with it.
 func TestTokenLife(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	made := h.add(dispatch.TokenRequest{Name: "  dash\x1b[31m board ", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeRead}})
 	if made.Token.Name != "dash[31m board" || len(made.Token.Scopes) != 1 || made.Token.Kind != regie.TokenAPI {
@@ -84,6 +85,7 @@ func TestTokenLife(t *testing.T) {
 
 // TestTokensRefused asks for tokens that cannot be, and shows what is none.
 func TestTokensRefused(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	for _, body := range []string{
 		`{}`, `{"name":"x"}`, `{"name":"x","scopes":[]}`, `{"name":"x","scopes":["root"]}`, `{"name":" ","scopes":["read"]}`,
@@ -120,6 +122,7 @@ func TestTokensRefused(t *testing.T) {
 
 // TestTokensGiveNoMore: a token that makes tokens gives away nothing that it has not.
 func TestTokensGiveNoMore(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	one, two := h.placeAt(t.TempDir()), h.placeAt(t.TempDir())
 	made := h.add(dispatch.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{one.ID}, OnApproval: "deny"})
@@ -143,6 +146,7 @@ func TestTokensGiveNoMore(t *testing.T) {
 // TestTokensMakeNoWorkspace: which directories agents work in is said by the owner, and by a token with the scope admin: what another token names has to be
 // one already, however it names it, and it does not learn what there is on the machine.
 func TestTokensMakeNoWorkspace(t *testing.T) {
+	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
 	there, strange := h.placeAt(t.TempDir()), t.TempDir()
 	all := []regie.TokenScope{}
@@ -196,6 +200,7 @@ func (h *house) placeAt(dir string) (place regie.Workspace) {
 
 // TestTokenLimits: a token that asks too often, or has too much open, is told when to come again; the owner is not.
 func TestTokenLimits(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	b.settings.File.TokenLimits = config.TokenLimits{RequestsPerMinute: 60, ConcurrentStreams: 1}
 	h := b.serve("127.0.0.1:0")
@@ -230,6 +235,7 @@ func TestTokenLimits(t *testing.T) {
 
 // TestBrowserLeaves: a browser's login is listed, ended by itself, and ended from elsewhere; and it survives a restart.
 func TestBrowserLeaves(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	browse := func() *http.Client {
@@ -301,6 +307,7 @@ func TestBrowserLeaves(t *testing.T) {
 
 // TestTokensOnOtherNodes: what one node makes opens another, and what one revokes opens nothing on any, and ends there what it has open.
 func TestTokensOnOtherNodes(t *testing.T) {
+	t.Parallel()
 	b, _ := shared(t, newModel(t))
 	one := b.serve("127.0.0.1:0")
 	there := *b
@@ -318,6 +325,7 @@ func TestTokensOnOtherNodes(t *testing.T) {
 
 // TestTokenOfTheEndpoint: what becomes of what needs an approval is the token's word, and the server's where it says nothing (decision 35).
 func TestTokenOfTheEndpoint(t *testing.T) {
+	t.Parallel()
 	again := func() http.HandlerFunc { return says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}) }
 	b := newBed(t, newModel(t, again(), again(), says("I may not."), again(), says("I may not."))) //nolint:gocritic // each is a reply of its own
 	h := b.serve("127.0.0.1:0")

@@ -9,6 +9,7 @@ import (
 
 // TestTypesHaveCodecs: each type of the registry is made by its own codec, and nothing else is.
 func TestTypesHaveCodecs(t *testing.T) {
+	t.Parallel()
 	made := app.Makers()
 	for _, name := range config.TypeNames(false) {
 		if !made[name] {

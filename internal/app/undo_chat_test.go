@@ -21,6 +21,7 @@ import (
 // TestUndoChat takes a run's messages out of the conversation and brings them again, in either dialect: the model reads what counts and that its
 // files went back, every prompt stays legal, and what was sent before can still be shown byte for byte (decisions 14 and 16).
 func TestUndoChat(t *testing.T) {
+	t.Parallel()
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
 		t.Run(string(spoken), func(t *testing.T) {
 			writes := says("I write.", over("a", "a.txt", "A1\n"))
@@ -101,6 +102,7 @@ func (u *undoing) exact(round regie.ID) {
 
 // TestUndoTalk takes back a run that did nothing but talk: only where the chat is meant too.
 func TestUndoTalk(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("One."), says("Two."))
 	u := newUndoing(t, m, nil)
 	session := regie.NewID()
@@ -118,6 +120,7 @@ func TestUndoTalk(t *testing.T) {
 
 // TestUndoWaits refuses while a run of the session is open, and names what it waits for.
 func TestUndoWaits(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok"), says("", over("b", "a.txt", "A2\n")), says("done")), map[string]string{"a.txt": "A0\n"})
 	session := regie.NewID()
 	first := u.say(session, "go")
@@ -150,6 +153,7 @@ func (u *undoing) settled(session regie.ID) {
 
 // TestUndoEffects names what a run did otherwise, also where nobody knows whether it did, and leaves it.
 func TestUndoEffects(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", call{"p", "x__pay", `{"name":"ada"}`}, over("a", "a.txt", "A1\n"), call{"q", "x__mail", `{"name":"bob"}`}), says("ok"), says("that"))
 	u := newUndoing(t, m, nil,
 		action(t, "x.pay", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) { return tool.Result{Content: "paid"}, nil }, nil),
@@ -175,6 +179,7 @@ func TestUndoEffects(t *testing.T) {
 
 // TestUndoFork forks a session that was undone: the fork has what was said, with what counts of it, and nothing to undo (decision 17).
 func TestUndoFork(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	session := regie.NewID()
 	run := u.say(session, "go")
@@ -211,6 +216,7 @@ func TestUndoFork(t *testing.T) {
 
 // TestUndoErased removes a session that was undone: its log verifies, and nothing of what its files held or were called is left.
 func TestUndoErased(t *testing.T) {
+	t.Parallel()
 	const word = "vermilion"
 	u := newUndoing(t, newModel(t, says("", over("a", word+".txt", word+" one\n")), says("ok")), map[string]string{word + ".txt": word + " zero\n"})
 	session := regie.NewID()

@@ -56,6 +56,7 @@ func (u *undoing) same(what string, want map[string]string) {
 
 // TestUndoCommand: what a command changed, created, deleted, renamed, linked and chmodded goes back, and comes again by an undo of the undo.
 func TestUndoCommand(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	const script = `echo new > made; mkdir -p deep/er; echo x > deep/er/file; echo more >> kept; rm gone; mv from to; chmod 755 script; ln -s kept link; rm old-link; ` +
 		`rm -r dir; ln -s / dir; echo secret > .env; echo built > out.o; touch seen`
@@ -108,6 +109,7 @@ func TestUndoCommand(t *testing.T) {
 // TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the undo says so; what it deleted comes back with the
 // permissions of its directory.
 func TestUndoSparesOnlyCopies(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t, says("", runs("a", "mv my.log notes.txt; rm -r priv; echo new > made", 20)), says("ok")),
 		map[string]string{".gitignore": "*.log\n", "my.log": "the only copy\n", "priv/plan": "secret plan\n"})
@@ -136,6 +138,7 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 // TestUndoSeries: several runs of a session are planned on one another and undone together, back to a message, commands and files alike; and they
 // come again in the other order.
 func TestUndoSeries(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t,
 		says("", over("a", "f", "1\n"), over("b", "dir/g", "1\n")), says("done"),
@@ -198,6 +201,7 @@ func TestUndoSeries(t *testing.T) {
 
 // TestUndoUnknownCommand: what a command did until its time was over, or what another one that may have done more did, goes back, and it is listed.
 func TestUndoUnknownCommand(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > made; rm kept; sleep 60", 1)), says("ok")), map[string]string{"kept": "k\n"})
 	before := u.entries()
@@ -218,6 +222,7 @@ func TestUndoUnknownCommand(t *testing.T) {
 
 // TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said, and is kept then.
 func TestUndoCommandConflicts(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > f; ln -s f l; rm gone; chmod 755 mode", 20)), says("ok")), map[string]string{
 		"f": "old\n", "gone": "g\n", "mode": "m\n",
@@ -245,6 +250,7 @@ func TestUndoCommandConflicts(t *testing.T) {
 
 // TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's, not the command's.
 func TestUndoCommandsBeside(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	var m *model
 	m = newModel(t, func(w http.ResponseWriter, r *http.Request) {
@@ -287,6 +293,7 @@ func TestUndoCommandsBeside(t *testing.T) {
 // TestUndoSpecial: the rights of another user do not come back with a program, nor does a former owner with a file; the preview says both, of what a command
 // did and of what a tool did.
 func TestUndoSpecial(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t,
 		says("", runs("a", "echo more >> prog; rm tool; echo x >> plain", 20)), says("", call{"b", "files__delete_file", `{"path":"other"}`}), says("ok")),

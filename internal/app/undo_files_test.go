@@ -11,6 +11,7 @@ import (
 
 // TestUndoEditDelete takes back edits and deletions of the files toolkit, and brings them again.
 func TestUndoEditDelete(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says("", call{"r", "files__read_file", `{"path":"a.txt"}`}, call{"s", "files__read_file", `{"path":"d/b.sh"}`}),
 		says("", call{"e", "files__edit_file", `{"path":"a.txt","edits":[{"old":"two","new":"2"}]}`}, call{"d", "files__delete_file", `{"path":"d/b.sh"}`}),

@@ -27,6 +27,7 @@ import (
 // TestUndoHostile puts something else in the place of what a round left: nothing is undone, nothing is followed out of the workspace, and where
 // there is no file to keep, force leaves it as it is and undoes the rest.
 func TestUndoHostile(t *testing.T) {
+	t.Parallel()
 	const forceable, never = true, false
 	for name, c := range map[string]struct {
 		hinder func(u *undoing, at func(string) string) error
@@ -202,6 +203,7 @@ func (u *undoing) gated(gate func(committed, wrote bool) error) {
 // TestUndoMeanwhile changes a file when its undo is intended already, and before it is put back: it stays as it is, the undo says so, the others go
 // back, and what was left can be undone again.
 func TestUndoMeanwhile(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	u.alters()
 	run := u.say(regie.NewID(), "go")
@@ -248,6 +250,7 @@ type dying struct {
 
 // TestUndoKilled kills an undo with SIGKILL at each of its commits, before and after: the next engine ends it, once, before anything else.
 func TestUndoKilled(t *testing.T) {
+	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_DYING"); said != "" {
 		undoAndDie(t, said)
 		return
@@ -328,6 +331,7 @@ func undoAndDie(t *testing.T, said string) {
 // TestUndoAgainstRuns undoes from one process while another starts runs in the same session: whichever comes first, no run begins while an undo is
 // under way, and none is lost.
 func TestUndoAgainstRuns(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, append([]http.HandlerFunc{says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")}, slices.Repeat([]http.HandlerFunc{says("more")}, 8)...)...)
 	u := newUndoing(t, m, map[string]string{"a.txt": "A0\n"})
 	other := u.connect()

@@ -144,6 +144,7 @@ func (u *undoing) verified() {
 // TestUndo takes a whole round back and brings it again: files that it wrote, several times, that it made with their directories, with
 // their permissions; then the round before it (decision 16).
 func TestUndo(t *testing.T) {
+	t.Parallel()
 	m := newModel(t,
 		says("", over("a", "a.txt", "A1\n"), over("b", "new/deep/b.txt", "B1\n")), says("First."),
 		says("", over("c", "a.txt", "A2\n"), over("d", "a.txt", "A3\n"), over("e", "c.txt", "C\n"), call{"f", "files__write_file", `{"path":"new/deep/b.txt","content":"B2\n","mode":"append"}`}), says("Second."))
@@ -199,6 +200,7 @@ func TestUndo(t *testing.T) {
 
 // TestUndoConflict undoes nothing where a file is not as the round left it, unless it is forced; what is replaced comes back then.
 func TestUndoConflict(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	zero := u.tree()
 	u.say(regie.NewID(), "go")
@@ -222,6 +224,7 @@ func TestUndoConflict(t *testing.T) {
 
 // TestUndoAlone is regie undo where no engine runs: it stores and puts files back, takes nothing else up, and leaves nothing held.
 func TestUndoAlone(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	zero, session := u.tree(), regie.NewID()
 	u.say(session, "go")
@@ -247,6 +250,7 @@ func TestUndoAlone(t *testing.T) {
 
 // TestUndoTwice asks for one undo from two terminals, and for the same one again.
 func TestUndoTwice(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	other := u.connect()
 	defer other.Close()

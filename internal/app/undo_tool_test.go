@@ -68,6 +68,7 @@ func take(id, name string) call { return call{id, "x__take", `{"name":"` + name 
 // TestUndoDeleted restores files that any tool deleted, with their permissions and directories: also where the round then put a directory in the
 // place of one, and one that was too large for a blob.
 func TestUndoDeleted(t *testing.T) {
+	t.Parallel()
 	var u *undoing
 	m := newModel(t, says("", take("a", "d/a.sh"), take("b", "b.txt"), over("c", "b.txt/now/a/directory.txt", "x\n"), take("e", "big.bin"), over("f", "c.txt", "c1\n"), take("g", "c.txt")),
 		says("ok"))
@@ -115,6 +116,7 @@ func TestUndoDeleted(t *testing.T) {
 // TestUndoBesideLargeFile takes back what else a round did where it deleted a file that is too large to be put back, says where that lies, and does
 // not come back to it.
 func TestUndoBesideLargeFile(t *testing.T) {
+	t.Parallel()
 	m := newModel(t, says("", over("a", "a.txt", "a1\n")), says("ok"),
 		says("", over("b", "a.txt", "a2\n"), call{"d", "files__delete_file", `{"path":"large.bin"}`}), says("done"))
 	u := newUndoing(t, m, map[string]string{"a.txt": "a0\n", "large.bin": "x"})
@@ -147,6 +149,7 @@ func TestUndoBesideLargeFile(t *testing.T) {
 
 // TestUndoWithoutTrash refuses where what was deleted is no longer in the trash.
 func TestUndoWithoutTrash(t *testing.T) {
+	t.Parallel()
 	var u *undoing
 	u = newUndoing(t, newModel(t, says("", take("e", "big.bin")), says("ok")), map[string]string{"big.bin": "very much\n"},
 		taking(t, func() string { return filepath.Join(u.settings.DataDir, "trash") }))

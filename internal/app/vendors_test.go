@@ -25,6 +25,7 @@ import (
 
 // TestVendorsAreKnownOnce: what a person can name as a vendor and what the codec knows the ways of are the same names.
 func TestVendorsAreKnownOnce(t *testing.T) {
+	t.Parallel()
 	if diff := cmp.Diff(config.Vendors(config.ProviderOpenAI), openai.Vendors()); diff != "" {
 		t.Errorf("-configured +spoken:\n%s", diff)
 	}
@@ -33,6 +34,7 @@ func TestVendorsAreKnownOnce(t *testing.T) {
 // TestVendorsTellTheSame runs one session with each vendor, in its framing and under its own rules: the stored thread is the same, and so is what
 // is sent when it is rebuilt.
 func TestVendorsTellTheSame(t *testing.T) {
+	t.Parallel()
 	scenes := []providertest.Scene{
 		{Thinking: "Let me see.", Text: []string{"I ", "look."}, Input: 900, Output: 20, Calls: []provider.Call{
 			{ID: "one", Name: "files__list_files", Arguments: `{}`}, {ID: "two", Name: "files__read_file", Arguments: `{"path":"é.txt"}`},
@@ -80,6 +82,7 @@ func TestVendorsTellTheSame(t *testing.T) {
 // TestPerplexity: a vendor without calls is asked in JSON by itself, and what it answered from stands behind the answer, numbered as in the text,
 // stored with it.
 func TestPerplexity(t *testing.T) {
+	t.Parallel()
 	formats := providertest.Vendors()
 	format := &formats[slices.IndexFunc(formats, func(f providertest.Format) bool { return f.NoTools })]
 	server := providertest.NewServer(t, format,
@@ -124,6 +127,7 @@ func fileSettings(t *testing.T, data, yaml string) config.Config {
 // TestHowAModelIsAsked: effort, one call at a time and the tier go from the file to the wire, of each kind of server; a round keeps what it was
 // started with, and what was sent can be shown again.
 func TestHowAModelIsAsked(t *testing.T) {
+	t.Parallel()
 	type wanted struct{ in, not []string }
 	yaml := func(kind, vendor, tier, address, model, agent string) string {
 		if vendor != "" {
@@ -210,6 +214,7 @@ func TestHowAModelIsAsked(t *testing.T) {
 
 // TestKeyStaysAtItsAddress: a host that only looks like a vendor's has neither its ways nor its key.
 func TestKeyStaysAtItsAddress(t *testing.T) {
+	t.Parallel()
 	var key string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key = r.Header.Get("Authorization")
@@ -231,6 +236,7 @@ func TestKeyStaysAtItsAddress(t *testing.T) {
 
 // TestKeyOfTheEngine: whoever speaks to an engine that runs has no need of the key that it was started with.
 func TestKeyOfTheEngine(t *testing.T) {
+	t.Parallel()
 	format := providertest.Formats()[0]
 	server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"Done."}})
 	data := filepath.Join(t.TempDir(), "data")

@@ -68,6 +68,7 @@ func TestWaitingCostsNoGoroutine(t *testing.T) {
 
 // TestAppAsks sets what the app wants asked about (spec 4.4, decision 49).
 func TestAppAsks(t *testing.T) {
+	t.Parallel()
 	t.Run("nothing", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 		b.settings.File.Approvals = config.Approvals{Require: "none"}

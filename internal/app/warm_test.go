@@ -121,6 +121,7 @@ func TestWarmThread(t *testing.T) {
 
 // TestOneMoreRound: what a further round of a chat reads of its thread does not grow with it (spec 2.3).
 func TestOneMoreRound(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()
@@ -137,6 +138,7 @@ func TestOneMoreRound(t *testing.T) {
 
 // TestWarmUndone takes a round out of the conversation, and back in: the next round of the same process is sent what is stored then.
 func TestWarmUndone(t *testing.T) {
+	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()

@@ -25,6 +25,7 @@ func wishes(after string) http.HandlerFunc {
 
 // TestLongWish: a server that wants more than a minute is not asked again in the step; who is there is told until when (spec 3.6).
 func TestLongWish(t *testing.T) {
+	t.Parallel()
 	for after, until := range map[string]time.Duration{"61": 61 * time.Second, "3600": time.Hour, "90000": 24 * time.Hour, "1e300": 24 * time.Hour} {
 		m := newModel(t, wishes(after))
 		b := newBed(t, m)
@@ -58,6 +59,7 @@ func TestLongWish(t *testing.T) {
 
 // TestLongWishFallsBack: another provider goes on at once.
 func TestLongWishFallsBack(t *testing.T) {
+	t.Parallel()
 	one, two := newModel(t, wishes("3600")), newModel(t, says("hi"))
 	b := fallbackBed(t, one.server.URL, two.server.URL, "")
 	conn := b.impatient()
@@ -73,6 +75,7 @@ func TestLongWishFallsBack(t *testing.T) {
 
 // TestLongWishIsWaitedFor: an unattended run lets go for as long as the first of its servers wishes, and goes on with that one.
 func TestLongWishIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		one, two http.HandlerFunc
 		wait     time.Duration

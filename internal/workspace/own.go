@@ -57,6 +57,9 @@ func ownBelow(dir string) (out []string) {
 	dirs := []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))}
 	for _, name := range own.paths {
 		for _, dir := range dirs {
+			if len(name) <= len(dir) || !strings.EqualFold(name[:len(dir)], dir) { // as almost all: Rel takes a hundred times as long to say so
+				continue
+			}
 			below, err := filepath.Rel(dir, name)
 			if err != nil || below == "." || !filepath.IsLocal(below) {
 				continue

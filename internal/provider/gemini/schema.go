@@ -1,6 +1,10 @@
 package gemini
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // refused are the keywords that the API takes in no schema (spec 12.6).
 var refused = []string{"$schema", "additionalProperties"}
@@ -60,8 +64,16 @@ func encode(v any) json.RawMessage {
 
 // refusedIn returns a keyword that the API refuses and that stands in a schema, or "".
 func refusedIn(schema json.RawMessage) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil {
+	var decoded any // once: each level anew would be read as often as it is deep
+	if json.Unmarshal(schema, &decoded) != nil {
+		return ""
+	}
+	return refusedBelow(decoded)
+}
+
+func refusedBelow(schema any) string {
+	members, ok := schema.(map[string]any)
+	if !ok {
 		return ""
 	}
 	for _, key := range refused {
@@ -69,26 +81,20 @@ func refusedIn(schema json.RawMessage) string {
 			return key
 		}
 	}
-	var inner []json.RawMessage
+	var inner []any
 	for _, key := range oneSchema {
 		inner = append(inner, members[key])
 	}
 	for _, key := range schemaList {
-		var list []json.RawMessage
-		if json.Unmarshal(members[key], &list) == nil {
-			inner = append(inner, list...)
-		}
+		list, _ := members[key].([]any)
+		inner = append(inner, list...)
 	}
 	for _, key := range schemaByName {
-		var named map[string]json.RawMessage
-		if json.Unmarshal(members[key], &named) == nil {
-			for _, s := range named {
-				inner = append(inner, s)
-			}
-		}
+		named, _ := members[key].(map[string]any)
+		inner = slices.AppendSeq(inner, maps.Values(named))
 	}
 	for _, s := range inner {
-		if found := refusedIn(s); found != "" {
+		if found := refusedBelow(s); found != "" {
 			return found
 		}
 	}
