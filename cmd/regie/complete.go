@@ -29,6 +29,7 @@ type suggest func(ctx context.Context, conn *app.Conn, root string) []string
 // completed adds what shells complete beside the names of commands and flags (spec 11.5).
 func (c *command) completed(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
+	c.inAnyBash(root)
 	arguments := map[string]struct {
 		what suggest
 		most int // arguments that are completed so; 0: all
