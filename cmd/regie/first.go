@@ -89,11 +89,11 @@ func (c *command) choices() {
 		return
 	}
 	out(c.text.T("Three ways to go on:"))
-	out("  1. regie setup")
+	out("  1. " + c.text.Typed("regie setup"))
 	out("     " + c.text.T("paste a key, or name a model server; it is tried out and stored for you alone"))
 	out("  2. ollama serve, ollama pull qwen3")
 	out("     " + c.text.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
-	out(`  3. regie run --provider demo "…"`)
+	out("  3. " + c.text.Typed(`regie run --provider demo "…"`))
 	out("     " + c.text.T("no model and no key: a few rules that drive the real tools"))
 }
 

@@ -95,6 +95,7 @@ func (c *command) root() *cobra.Command {
 			if completes(cmd) { // broken settings keep no shell from completing
 				return nil
 			}
+			c.hinted()
 			env, err := c.environment(cmd)
 			if err != nil {
 				return err
