@@ -165,7 +165,11 @@ func (c *command) fail(err error) int {
 		}
 	}
 	code := regie.CodeOf(err)
-	fmt.Fprintf(c.stderr, "regie: %s\n", plain.Strip(c.text.Error(err)))
+	if said := "regie: " + plain.Strip(c.text.Error(err)); code == regie.CodeNoModel { // it begins the screen of choices
+		c.tell(said)
+	} else { // whole, because it may say what to type
+		fmt.Fprintln(c.stderr, said)
+	}
 	switch code {
 	case codeUsage, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadID:
 		return exitUsage
