@@ -173,6 +173,19 @@ func (c *Client) Alive(ctx context.Context) error {
 	return response.Body.Close()
 }
 
+// Version says which Regie answers.
+func (c *Client) Version(ctx context.Context) (out Version, err error) {
+	err = c.call(ctx, http.MethodGet, "/version", nil, &out)
+	return out, err
+}
+
+// Version is that of a server.
+type Version struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	API     string `json:"api"`
+}
+
 // watched returns a context that ends where the engine falls silent: an answer may take its time, as long as the engine is alive.
 func (c *Client) watched(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

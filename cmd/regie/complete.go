@@ -29,6 +29,7 @@ type suggest func(ctx context.Context, conn *app.Conn, root string) []string
 // completed adds what shells complete beside the names of commands and flags (spec 11.5).
 func (c *command) completed(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
+	c.inAnyBash(root)
 	arguments := map[string]struct {
 		what suggest
 		most int // arguments that are completed so; 0: all
@@ -37,9 +38,10 @@ func (c *command) completed(root *cobra.Command) {
 		"regie rules revoke": {c.ruleIDs, 0}, "regie runs show": {c.runIDs, 1}, "regie runs replay": {c.runIDs, 1}, "regie undo": {c.runIDs, 0},
 		"regie prompt show": {c.sessionIDs, 1}, "regie verify": {c.sessionIDs, 1}, "regie sessions show": {c.sessionIDs, 1}, "regie sessions rename": {c.sessionIDs, 1},
 		"regie sessions fork": {c.sessionIDs, 1}, "regie sessions rm": {c.sessionIDs, 1}, "regie sessions export": {c.sessionIDs, 1},
+		"regie agents show": {c.agentNames, 1}, "regie tools show": {c.everyTool, 1},
 	}
 	flags := map[string]suggest{
-		"agent": func(context.Context, *app.Conn, string) []string { return []string{"main"} }, "provider": c.providerNames, "model": c.modelNames,
+		"agent": c.agentNames, "provider": c.providerNames, "model": c.modelNames,
 		"allow": c.toolNames, "resume": c.sessionIDs, "session": c.sessionIDs,
 		"on-approval": func(context.Context, *app.Conn, string) []string { return []string{"park", "deny", "fail"} },
 	}
@@ -190,6 +192,29 @@ func (c *command) modelNames(context.Context, *app.Conn, string) (out []string) 
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// agentNames are the agents of the settings.
+func (c *command) agentNames(context.Context, *app.Conn, string) (out []string) {
+	for _, a := range app.Agents(c.config) {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+// everyTool are the tools that an agent can call, those too that ask nobody.
+func (c *command) everyTool(ctx context.Context, conn *app.Conn, _ string) (out []string) {
+	definitions, err := app.HouseTools(c.config)
+	if conn != nil {
+		definitions, err = conn.Tools(ctx)
+	}
+	if err != nil {
+		return nil
+	}
+	for i := range definitions {
+		out = append(out, described(definitions[i].Name, definitions[i].Description))
+	}
+	return out
 }
 
 // toolNames are the tools that an agent has here, and the pattern of each toolkit.

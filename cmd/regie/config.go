@@ -115,7 +115,7 @@ func (c *command) valueOrigin(v *config.Value) string {
 	}
 	switch v.Use {
 	case config.UseNever:
-		word += ": " + c.use(config.ProjectKey{Use: v.Use, Why: v.Why})
+		word += ": " + c.use(config.ProjectKey{Use: v.Use, Why: v.Why}, false)
 	case config.UseTrusted:
 		word += ": " + c.text.T("counts once it is trusted")
 	}

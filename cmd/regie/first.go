@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/plain"
 )
 
 // settle chooses a model by itself where there is exactly one that could be meant, and says so (spec 10.1). Nothing but this machine is
@@ -20,8 +18,8 @@ func (c *command) settle(ctx context.Context) {
 		c.found = &found
 	}
 	if chose {
-		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("using %s with the model %s (%s); regie setup or --provider and --model choose another",
-			c.config.Provider, c.config.Model, c.origin(c.config.Origin["provider"]))))
+		c.tell(c.text.T("using %s with the model %s (%s); regie setup or --provider and --model choose another",
+			c.config.Provider, c.config.Model, c.origin(c.config.Origin["provider"])))
 	}
 }
 
@@ -49,8 +47,8 @@ func (c *command) requireModel(ctx context.Context) error {
 	}
 	if err == nil && !c.warned && app.Untempered(c.config) {
 		c.warned = true
-		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
-			c.config.Origin["file"], c.config.Model)))
+		c.tell(c.text.T("agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
+			c.config.Origin["file"], c.config.Model))
 	}
 	return err
 }
@@ -76,7 +74,7 @@ func (c *command) choices() {
 	if f == nil {
 		return
 	}
-	out := func(format string) { fmt.Fprintln(c.stderr, plain.Strip(format)) }
+	out := func(format string) { c.tell(format) }
 	out("")
 	c.looked(f)
 	out("")
@@ -89,18 +87,18 @@ func (c *command) choices() {
 		return
 	}
 	out(c.text.T("Three ways to go on:"))
-	out("  1. regie setup")
+	out("  1. " + c.text.Typed("regie setup"))
 	out("     " + c.text.T("paste a key, or name a model server; it is tried out and stored for you alone"))
 	out("  2. ollama serve, ollama pull qwen3")
 	out("     " + c.text.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
-	out(`  3. regie run --provider demo "…"`)
+	out("  3. " + c.text.Typed(`regie run --provider demo "…"`))
 	out("     " + c.text.T("no model and no key: a few rules that drive the real tools"))
 }
 
 // looked says where a model was looked for.
 func (c *command) looked(f *app.Found) {
-	line := func(what, state string) { fmt.Fprintln(c.stderr, plain.Strip("  "+c.pair(what, state))) }
-	fmt.Fprintln(c.stderr, c.text.T("Looked for a model:"))
+	line := func(what, state string) { c.tell("  " + c.pair(what, state)) }
+	c.tell(c.text.T("Looked for a model:"))
 	for _, variable := range config.KeyVariables() {
 		state := c.text.T("not set")
 		if os.Getenv(variable) != "" {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +25,11 @@ type newcomer struct {
 
 // newNewcomer starts a line of shell in a terminal of 80 columns, in an empty environment but for the variables.
 func newNewcomer(t *testing.T, line string, variables ...string) *newcomer {
+	t.Helper()
+	return newNewcomerAt(t, 80, line, variables...)
+}
+
+func newNewcomerAt(t *testing.T, columns int, line string, variables ...string) *newcomer {
 	t.Helper()
 	needsTmux(t)
 	regie, err := exec.LookPath("regie")
@@ -51,7 +57,7 @@ func newNewcomer(t *testing.T, line string, variables ...string) *newcomer {
 		term.kill()
 		_ = os.RemoveAll(dir)
 	})
-	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", term.name, "-x", "80", "-y", "60", "env", "-i", "PATH="+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "sh", script)
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", term.name, "-x", strconv.Itoa(columns), "-y", "60", "env", "-i", "PATH="+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "sh", script)
 	return term
 }
 
@@ -86,12 +92,15 @@ func (term *newcomer) stored() string {
 var (
 	aPort = regexp.MustCompile(`127\.0\.0\.1:\d{2,}`)
 	aTemp = regexp.MustCompile(`/\S*/term\d+`)
+	// aFile is one of those, on whichever line its length has put it.
+	aFile = regexp.MustCompile(`[ \n](/DIR\S*)[ \n]`)
 )
 
 // shownAs compares a screen with a file.
 func shownAs(t *testing.T, name, screen string) {
 	t.Helper()
 	screen = aTemp.ReplaceAllString(aPort.ReplaceAllString(screen, "127.0.0.1:PORT"), "/DIR") + "\n"
+	screen = aFile.ReplaceAllString(screen, " $1 ")
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.WriteFile(file, []byte(screen), 0o600); err != nil {
@@ -127,72 +136,88 @@ func keyed(t *testing.T, key string) string {
 // this machine; no terminal.
 func TestFirstMinute(t *testing.T) {
 	t.Parallel()
-	const right, wrong = "sk-right-canary-0123", "sk-wrong-canary-0123"
 	for lang, words := range map[string]map[string]string{
 		"en": {"which": "Which?", "address": "http://127.0.0.1:8000/v1):", "key": "empty for none):", "model": "name):", "prompt": "/help", "openai": "using openai with the model gpt-5.4 (OPENAI_API_KEY)", "ollama": "using ollama with the model qwen3:8b (found on this machine)"},
 		"fr": {"which": "Lequel ?", "address": "http://127.0.0.1:8000/v1) :", "key": "vide s'il n'y en a pas) :", "model": "nom) :", "prompt": "/help", "openai": "openai répond avec le modèle gpt-5.4 (OPENAI_API_KEY)", "ollama": "ollama répond avec le modèle qwen3:8b (trouvé sur cette machine)"},
 	} {
-		t.Run("none-"+lang, func(t *testing.T) {
-			t.Parallel()
-			address := keyed(t, right)
-			term := newNewcomer(t, "regie setup", "export REGIE_LANG="+lang)
-			for _, key := range []string{wrong, right} {
-				term.shows(words["which"])
-				term.enter("2")
-				term.shows(words["address"])
-				term.enter(address)
-				term.shows(words["key"])
-				if term.enter(key); key == right {
-					continue
+		for _, columns := range []int{40, 80, 200} { // at each width lines end at words: the terminal breaks none
+			at := fmt.Sprintf("%s-%d", lang, columns)
+			t.Run("no-terminal-"+at, func(t *testing.T) {
+				t.Parallel()
+				term := newNewcomerAt(t, columns, "regie < /dev/null", "export REGIE_LANG="+lang)
+				screen := term.shows("exit=3")
+				shownAs(t, "first.pipe."+at, screen)
+				if got := strings.TrimRight(term.screen(), "\n "); got != screen {
+					t.Errorf("the terminal breaks a line:\n%s", got)
 				}
-				if term.shows(words["which"]); term.stored() != "" {
-					t.Errorf("a wrong key is stored: %s", term.stored())
-				}
+			})
+			if columns >= 80 {
+				firstMinute(t, lang, columns, words)
 			}
-			term.shows(words["model"])
-			term.enter("2")
-			screen := term.shows("exit=0")
-			shownAs(t, "first.none."+lang, screen)
-			if strings.Contains(screen, "canary") {
-				t.Error("a key is shown")
-			}
-			if s := term.stored(); !strings.Contains(s, right) || strings.Contains(s, wrong) || !strings.Contains(s, "small-1") {
-				t.Errorf("stored: %s", s)
-			}
-		})
-		t.Run("key-"+lang, func(t *testing.T) {
-			t.Parallel()
-			term := newNewcomer(t, "echo what stood there; echo before; regie", "export REGIE_LANG="+lang, "export OPENAI_API_KEY=sk-canary-0123456789")
-			term.sees("regie main ", words["prompt"])
-			screen := term.joined()
-			if !strings.Contains(screen, words["openai"]) || strings.Contains(screen, "canary") {
-				t.Errorf("a key is shown, or not that it was found:\n%s", screen)
-			}
-			if !strings.HasPrefix(screen, "what stood there\nbefore\n") || !strings.HasPrefix(term.screen(), "what stood there\n") {
-				t.Errorf("the chat draws over what the terminal shows of others:\n%s", screen)
-			}
-		})
-		t.Run("ollama-"+lang, func(t *testing.T) {
-			t.Parallel()
-			var format providertest.Format
-			for _, f := range providertest.Formats() {
-				if f.Name == "ollama" {
-					format = f
-				}
-			}
-			server := providertest.NewServer(t, &format)
-			server.Models = []string{"nomic-embed-text", "qwen3:8b"}
-			term := newNewcomer(t, "regie", "export REGIE_LANG="+lang, "export OLLAMA_HOST="+server.URL)
-			if screen := term.shows(words["prompt"]); !strings.Contains(screen, words["ollama"]) {
-				t.Errorf("it does not say what was found:\n%s", screen)
-			}
-		})
-		t.Run("no-terminal-"+lang, func(t *testing.T) {
-			t.Parallel()
-			term := newNewcomer(t, "regie < /dev/null", "export REGIE_LANG="+lang)
-			shownAs(t, "first.pipe."+lang, term.shows("exit=3"))
-		})
+		}
 	}
+}
+
+// firstMinute are the cases at a terminal.
+func firstMinute(t *testing.T, lang string, columns int, words map[string]string) {
+	t.Helper()
+	const right, wrong = "sk-right-canary-0123", "sk-wrong-canary-0123"
+	at := fmt.Sprintf("%s-%d", lang, columns)
+	t.Run("none-"+at, func(t *testing.T) {
+		t.Parallel()
+		address := keyed(t, right)
+		term := newNewcomerAt(t, columns, "regie setup", "export REGIE_LANG="+lang)
+		for _, key := range []string{wrong, right} {
+			term.shows(words["which"])
+			term.enter("2")
+			term.shows(words["address"])
+			term.enter(address)
+			term.shows(words["key"])
+			if term.enter(key); key == right {
+				continue
+			}
+			if term.shows(words["which"]); term.stored() != "" {
+				t.Errorf("a wrong key is stored: %s", term.stored())
+			}
+		}
+		term.shows(words["model"])
+		term.enter("2")
+		screen := term.shows("exit=0")
+		shownAs(t, "first.none."+at, screen)
+		if strings.Contains(screen, "canary") {
+			t.Error("a key is shown")
+		}
+		if s := term.stored(); !strings.Contains(s, right) || strings.Contains(s, wrong) || !strings.Contains(s, "small-1") {
+			t.Errorf("stored: %s", s)
+		}
+	})
+	t.Run("key-"+at, func(t *testing.T) {
+		t.Parallel()
+		term := newNewcomerAt(t, columns, "echo what stood there; echo before; regie", "export REGIE_LANG="+lang, "export OPENAI_API_KEY=sk-canary-0123456789")
+		term.sees("regie main ", words["prompt"])
+		screen := term.joined()
+		if !strings.Contains(screen, words["openai"]) || strings.Contains(screen, "canary") {
+			t.Errorf("a key is shown, or not that it was found:\n%s", screen)
+		}
+		if !strings.HasPrefix(screen, "what stood there\nbefore\n") || !strings.HasPrefix(term.screen(), "what stood there\n") {
+			t.Errorf("the chat draws over what the terminal shows of others:\n%s", screen)
+		}
+	})
+	t.Run("ollama-"+at, func(t *testing.T) {
+		t.Parallel()
+		var format providertest.Format
+		for _, f := range providertest.Formats() {
+			if f.Name == "ollama" {
+				format = f
+			}
+		}
+		server := providertest.NewServer(t, &format)
+		server.Models = []string{"nomic-embed-text", "qwen3:8b"}
+		term := newNewcomerAt(t, columns, "regie", "export REGIE_LANG="+lang, "export OLLAMA_HOST="+server.URL)
+		if screen := term.shows(words["prompt"]); !strings.Contains(screen, words["ollama"]) {
+			t.Errorf("it does not say what was found:\n%s", screen)
+		}
+	})
 }
 
 // TestSetupInterrupted: Ctrl-C in the middle leaves nothing half stored, and what was stored before as it was.

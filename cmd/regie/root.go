@@ -95,6 +95,7 @@ func (c *command) root() *cobra.Command {
 			if completes(cmd) { // broken settings keep no shell from completing
 				return nil
 			}
+			c.hinted()
 			env, err := c.environment(cmd)
 			if err != nil {
 				return err
@@ -116,9 +117,9 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
-		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
+		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
 		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
-		c.configCommand(), c.manCommand(),
+		c.configCommand(), c.manCommand(), c.versionCommand(),
 	)
 	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat
 		root.RunE = chat.RunE
@@ -164,7 +165,11 @@ func (c *command) fail(err error) int {
 		}
 	}
 	code := regie.CodeOf(err)
-	fmt.Fprintf(c.stderr, "regie: %s\n", plain.Strip(c.text.Error(err)))
+	if said := "regie: " + plain.Strip(c.text.Error(err)); code == regie.CodeNoModel { // it begins the screen of choices
+		c.tell(said)
+	} else { // whole, because it may say what to type
+		fmt.Fprintln(c.stderr, said)
+	}
 	switch code {
 	case codeUsage, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadID:
 		return exitUsage

@@ -55,6 +55,14 @@ func TestServe(t *testing.T) {
 	if text, code := ask(dir, secret, "sessions", "list"); code != exitDone || strings.Count(text, "facts.txt") != 2 {
 		t.Errorf("the sessions: %d, %s", code, text)
 	}
+	text, _ := ask(home, secret, "--workspace", dir, "run", `write "x" to h.txt`, "--on-approval", "deny")
+	_, hint, _ := strings.Cut(strings.TrimSpace(text), "see: regie ")
+	hint, _, _ = strings.Cut(hint, "\n")
+	if words := strings.Fields(hint); !strings.HasPrefix(hint, "--server "+url+" --workspace "+dir+" runs show ") {
+		t.Errorf("what to type is %q of %s", hint, text)
+	} else if shown, code := ask(home, secret, words[2:]...); code != exitDone || !strings.Contains(shown, "h.txt") {
+		t.Errorf("what it says to type: %d, %s", code, shown)
+	}
 	everyCommand(t, func(args ...string) (string, int) { return ask(home, secret, append(args, "--workspace", dir)...) })
 	if text, code := ask(dir, "wrong", "sessions", "list"); code != exitError || !strings.Contains(text, "REGIE_TOKEN") {
 		t.Errorf("with a wrong token: %d, %s", code, text)
@@ -111,6 +119,14 @@ func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {
 		{"cache|clear", exitDone, ""},
 		{"models", exitDone, "demo"},
 		{"models|--json", exitDone, `"chosen": true`},
+		{"agents", exitDone, "demo, model demo"},
+		{"agents|show|main|--json", exitDone, `"provider_id": "demo"`},
+		{"agents|show|other", exitError, "agents lists them"},
+		{"tools", exitDone, "files.read_file"},
+		{"tools|show|shell.shell_exec", exitDone, "action, once"},
+		{"tools|show|nothing", exitError, "tools lists them"},
+		{"version", exitDone, "API v1"},
+		{"version|--json", exitDone, `"api": "v1"`},
 		{"search|boiler", exitDone, "facts.txt:1"},
 		{"search|--exact|boiler", exitDone, "facts.txt:1"},
 		{"search|--regex|b.iler|--json", exitDone, `"path": "facts.txt"`},

@@ -69,7 +69,7 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 	for {
 		fmt.Fprintln(c.stderr)
 		for i, one := range choices {
-			fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %d. %s", i+1, one.what)))
+			c.tell(fmt.Sprintf("  %d. %s", i+1, one.what))
 		}
 		n, err := c.number(in, c.text.T("Which? "), len(choices))
 		if err == nil {
@@ -78,7 +78,7 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 		if _, left := errors.AsType[exit](err); err == nil || left || regie.CodeOf(err) == regie.CodeNoPermission {
 			return err
 		}
-		fmt.Fprintln(c.stderr, "✗ "+plain.Strip(c.text.Error(err))) // nothing was stored: they choose again, Ctrl-D ends
+		c.tell("✗ " + c.text.Error(err)) // nothing was stored: they choose again, Ctrl-D ends
 	}
 }
 
@@ -141,8 +141,8 @@ func (c *command) keep(in *bufio.Reader, p config.Provider) (config.Provider, er
 	if p.APIKey == "" || p.Origin["api_key"] != "" && os.Getenv(p.Origin["api_key"]) == p.APIKey || !config.KeyringAnswers() {
 		return p, nil
 	}
-	fmt.Fprintln(c.stderr, "  1. "+c.text.T("in the keyring of this system"))
-	fmt.Fprintln(c.stderr, "  2. "+c.text.T("in setup.yaml, readable by you alone"))
+	c.tell("  1. " + c.text.T("in the keyring of this system"))
+	c.tell("  2. " + c.text.T("in setup.yaml, readable by you alone"))
 	for {
 		answer, err := c.ask(in, c.text.T("Where is the key kept? (Enter for 1): "))
 		switch {
@@ -163,7 +163,7 @@ func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, 
 	u, failed := url.Parse(p.BaseURL)
 	if err != nil && failed == nil && regie.CodeOf(err) != regie.CodeProviderAuth {
 		if proxy, _ := http.ProxyFromEnvironment(&http.Request{URL: u}); proxy != nil {
-			fmt.Fprintln(c.stderr, plain.Strip(c.text.T("asked through the proxy %s, which the environment names", proxy.Host)))
+			c.tell(c.text.T("asked through the proxy %s, which the environment names", proxy.Host))
 		}
 	}
 	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil || strings.Trim(u.Path, "/") != "" {
@@ -175,7 +175,7 @@ func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, 
 	if failed != nil {
 		return p, nil, err
 	}
-	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("nothing answers under %s, but %s does: that is taken", p.BaseURL, there.BaseURL)))
+	c.tell(c.text.T("nothing answers under %s, but %s does: that is taken", p.BaseURL, there.BaseURL))
 	return there, models, nil
 }
 
@@ -298,7 +298,7 @@ func (c *command) keyed() string {
 
 // take tries a provider out, has a model chosen, and stores both.
 func (c *command) take(ctx context.Context, in *bufio.Reader, p config.Provider) error {
-	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("trying %s …", p.BaseURL)))
+	c.tell(c.text.T("trying %s …", p.BaseURL))
 	p, models, untried := c.try(ctx, p)
 	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
 		return untried
@@ -306,7 +306,7 @@ func (c *command) take(ctx context.Context, in *bufio.Reader, p config.Provider)
 	offered := preferred(p, models)
 	const most = 20
 	for i := range models[:min(len(models), most)] {
-		fmt.Fprintln(c.stderr, plain.Strip(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(c.modelLine(&models[i])))))
+		c.tell(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(c.modelLine(&models[i]))))
 	}
 	question := c.text.T("Model (a number or a name): ")
 	if offered != "" {
@@ -327,7 +327,7 @@ func (c *command) take(ctx context.Context, in *bufio.Reader, p config.Provider)
 			continue
 		}
 		if err := knows(models, answer); err != nil {
-			fmt.Fprintln(c.stderr, plain.Strip(c.text.Error(err)))
+			c.tell(c.text.Error(err))
 			continue
 		}
 		if p, err = c.keep(in, p); err != nil {
@@ -352,18 +352,18 @@ func (c *command) store(p config.Provider, model string, untried error) error {
 		model = p.Name
 	}
 	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" {
-		fmt.Fprintln(c.stderr, plain.Strip("✓ "+c.text.T("the key is in the keyring of this system, as %s of regie; no file has it", name)))
+		c.tell("✓ " + c.text.T("the key is in the keyring of this system, as %s of regie; no file has it", name))
 	}
 	if over := c.overruled(p.Name, model); over != "" {
-		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model", path, over)))
+		c.tell(c.text.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model", path, over))
 		return nil
 	}
 	if untried != nil {
-		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
-			p.Name, model, path, c.text.Error(untried))))
+		c.tell(c.text.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
+			p.Name, model, path, c.text.Error(untried)))
 		return nil
 	}
-	fmt.Fprintln(c.stderr, plain.Strip(c.text.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path)))
+	c.tell(c.text.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path))
 	return nil
 }
 
@@ -398,7 +398,7 @@ func (c *command) number(in *bufio.Reader, question string, n int) (int, error) 
 }
 
 func (c *command) ask(in *bufio.Reader, question string) (string, error) {
-	fmt.Fprint(c.stderr, question)
+	fmt.Fprint(c.stderr, fold(question, columns(c.stderr)))
 	return line(in)
 }
 
@@ -414,7 +414,7 @@ func line(in *bufio.Reader) (string, error) {
 // secret reads a line without showing it.
 func (c *command) secret(in *bufio.Reader, question string) (string, error) {
 	show := hide(c.stdin) // before it is asked for: who pastes at once is not shown either
-	fmt.Fprint(c.stderr, question)
+	fmt.Fprint(c.stderr, fold(question, columns(c.stderr)))
 	defer func() {
 		show()
 		fmt.Fprintln(c.stderr)

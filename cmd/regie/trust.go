@@ -102,12 +102,20 @@ func (c *command) trust(args []string, f trustFlags) error {
 // showProject prints what a workspace holds for agents, and how it stands.
 func (c *command) showProject(seen *app.Project) error {
 	p := &printer{w: c.stdout}
-	p.line("%s", c.pair(plain.Line(seen.Root), c.standing(seen)))
+	nothing := len(seen.Files) == 0 && len(seen.Odd) == 0 && seen.Unread == nil
+	standing := c.standing(seen)
+	if nothing && seen.TrustedAt.IsZero() { // then there is nothing that could be trusted or not
+		standing = c.text.T("nothing is there that would say anything to agents")
+	}
+	p.line("%s", c.pair(plain.Line(seen.Root), standing))
 	if seen.Damaged != nil {
 		p.line("! %s", c.text.Error(seen.Damaged))
 	}
-	if len(seen.Files) == 0 && len(seen.Odd) == 0 && seen.Unread == nil {
+	if nothing && !seen.TrustedAt.IsZero() {
 		p.line("%s", c.text.T("nothing is there that would say anything to agents"))
+		c.showChanges(p, seen)
+	}
+	if nothing {
 		return p.err
 	}
 	c.showKeys(p, seen)
@@ -168,25 +176,39 @@ func (c *command) showKeys(p *printer, seen *app.Project) {
 		p.line("  ! %s", c.text.T("they are not read: another file is named with --config or REGIE_CONFIG"))
 	}
 	for _, k := range seen.Keys {
-		p.line("  %s", c.pair(plain.Line(k.Key)+" ("+c.text.T("line %d", k.Line)+")", c.use(k)))
+		about := plain.Line(k.Key) + " (" + c.text.T("line %d", k.Line) + ")"
+		if !seen.Apart {
+			about = c.pair(about, c.use(k, seen.Trusted()))
+		}
+		p.line("  %s", about)
 		if k.Use != config.UseNever {
 			for line := range strings.Lines(k.Text) {
 				p.line("      │ %s", plain.Line(strings.TrimRight(line, "\n")))
 			}
 		}
 	}
-	if seen.Allowing > 0 {
+	if seen.Allowing > 0 && !seen.Apart {
 		p.line("  ! %s", c.text.T("rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
 	}
 }
 
 // showServers prints the MCP servers that a workspace names, with what would run.
 func (c *command) showServers(p *printer, seen *app.Project) {
-	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
+	if len(seen.Servers) == 0 && len(seen.ServersIgnored) == 0 && seen.ServersBroken == nil {
 		return
 	}
 	p.line("")
-	p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json"))
+	if seen.Trusted() {
+		p.line("%s", c.text.T("MCP servers in %s, which start with a run, as you and unconfined:", ".mcp.json"))
+	} else {
+		p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json"))
+	}
+	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
+		p.line("  %s", c.text.T("none: they stand below mcpServers"))
+	}
+	if len(seen.ServersIgnored) > 0 {
+		p.line("  %s", plain.Line(c.text.T("means nothing here: %s", strings.Join(seen.ServersIgnored, ", "))))
+	}
 	if seen.ServersBroken != nil {
 		p.line("  ✗ %s", plain.Line(c.text.Error(seen.ServersBroken)))
 	}
@@ -229,8 +251,10 @@ func shellWords(words []string) string {
 }
 
 // use says what becomes of a key of a workspace's file.
-func (c *command) use(k config.ProjectKey) string {
+func (c *command) use(k config.ProjectKey, trusted bool) string {
 	switch {
+	case k.Use == config.UseTrusted && trusted:
+		return c.text.T("counts, because it is trusted")
 	case k.Use == config.UseNarrows:
 		return c.text.T("counts as it stands, because it can only forbid, ask or lower")
 	case k.Use == config.UseTrusted:
@@ -269,20 +293,29 @@ func (c *command) showFiles(p *printer, seen *app.Project) {
 		size += f.Size
 		sizes[f.Path] = f.Size
 	}
-	p.line("")
-	if seen.State == app.StateChanged {
-		p.line("%s", c.text.T("What has changed since it was trusted (+ new, ~ changed, - gone):"))
-		for _, change := range seen.Changes {
-			p.line("  %s %s", change.What.Mark(), plain.Line(change.Path))
-		}
-		p.line("")
+	c.showChanges(p, seen)
+	if len(seen.Files) == 0 {
+		return
 	}
+	p.line("")
 	p.line("%s", c.text.T("Files: %d, %d bytes, SHA-256 %s", len(seen.Files), size, seen.SHA256.String()))
 	for _, f := range seen.Files {
 		p.line("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, plain.Line(f.Path))
 	}
 	if !seen.Trusted() && len(seen.Skills) > 0 {
 		p.line("%s", c.text.T("Read what the skills say before you trust them: an agent follows it."))
+	}
+}
+
+// showChanges prints how a workspace differs from what was trusted.
+func (c *command) showChanges(p *printer, seen *app.Project) {
+	if seen.State != app.StateChanged {
+		return
+	}
+	p.line("")
+	p.line("%s", c.text.T("What has changed since it was trusted (+ new, ~ changed, - gone):"))
+	for _, change := range seen.Changes {
+		p.line("  %s %s", change.What.Mark(), plain.Line(change.Path))
 	}
 }
 

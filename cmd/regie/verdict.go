@@ -154,22 +154,40 @@ func withoutPassword(text string) string {
 
 // again is a command line with the settings that this one was given by flags: without them it would find another store or model.
 func (c *command) again(words ...string) string {
-	line := append([]string{"regie"}, words...)
-	for _, flag := range []struct{ name, value string }{
-		{"--data-dir", c.flags.DataDir},
-		{"--database", withoutPassword(c.flags.Database)},
+	line := append(append([]string{"regie"}, words...), c.where(true)...)
+	return strings.Join(append(line, written([]calledWith{
 		{"--provider", c.flags.Provider},
 		{"--base-url", c.flags.BaseURL},
 		{"--model", c.flags.Model},
 		{"--replay", c.flags.Replay},
 		{"--record", c.flags.Record},
 		{"--record-raw", c.flags.RecordRaw},
-	} {
+	})...), " ")
+}
+
+// calledWith is a flag of this call.
+type calledWith struct{ name, value string }
+
+// where are the flags that say what is asked: an engine, a server, a workspace of it. A command of this machine knows no server.
+func (c *command) where(everywhere bool) []string {
+	flags := []calledWith{{"--data-dir", c.flags.DataDir}, {"--database", withoutPassword(c.flags.Database)}, {"--config", c.flags.Config}}
+	if everywhere {
+		flags = append(flags, calledWith{"--server", c.flags.Server}, calledWith{"--workspace", c.flags.Workspace})
+	}
+	return written(flags)
+}
+
+// hinted has the commands that are named on the screen ask what this one asks.
+func (c *command) hinted() { c.text.Called(c.where(true), c.where(false)) }
+
+// written are the flags that were given, as a shell reads them.
+func written(flags []calledWith) (out []string) {
+	for _, flag := range flags {
 		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) { // the demo goes on without a word
-			line = append(line, flag.name, quoted(flag.value))
+			out = append(out, flag.name, quoted(flag.value))
 		}
 	}
-	return strings.Join(line, " ")
+	return out
 }
 
 // quoted is a word for a shell.

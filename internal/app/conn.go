@@ -102,6 +102,17 @@ func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
 
 var errAway = regie.Errorf(regie.CodeServerDown, "the server does not answer")
 
+// ServerVersion is that of a server.
+type ServerVersion = client.Version
+
+// ServerVersion is the version of the server that the settings name.
+func (c *Conn) ServerVersion(ctx context.Context) (ServerVersion, error) {
+	c.mu.Lock()
+	remote := c.client
+	c.mu.Unlock()
+	return remote.Version(ctx)
+}
+
 // attach returns the Control at hand, or becomes the engine, or finds the one that runs.
 func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 	c.mu.Lock()

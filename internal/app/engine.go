@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,16 +21,12 @@ import (
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/slot"
-	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
 	"github.com/regie-run/regie/internal/tool"
-	"github.com/regie-run/regie/internal/toolkit/files"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
-	"github.com/regie-run/regie/internal/toolkit/session"
-	"github.com/regie-run/regie/internal/toolkit/shell"
 	"github.com/regie-run/regie/internal/undo"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -174,20 +169,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	e.indexes = newIndexes(o.Config, o.Log)
 	e.local.indexes = e.indexes
-	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: e.indexes})
-	if err != nil {
-		return err
-	}
-	own, err := session.Tools(store.WholeResult)
-	if err != nil {
-		return err
-	}
-	e.snapshots = snapshot.New(filepath.Join(o.Config.DataDir, "snapshots"), o.Config.DataDir, snapshot.DefaultBounds())
-	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: e.snapshots})
-	if err != nil {
-		return err
-	}
-	house, err := tool.NewRegistry(slices.Concat(builtin, own, commands, o.Tools)...)
+	e.snapshots = newSnapshots(o.Config)
+	house, err := newHouse(o, e.indexes, store, e.snapshots)
 	if err != nil {
 		return err
 	}

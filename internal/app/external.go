@@ -3,13 +3,50 @@ package app
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/snapshot"
+	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/toolkit/files"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
+	"github.com/regie-run/regie/internal/toolkit/session"
+	"github.com/regie-run/regie/internal/toolkit/shell"
 )
+
+// newHouse is the registry of the tools that are built in.
+func newHouse(o Options, indexes files.Indexes, store *sqlite.Store, snapshots *snapshot.Store) (*tool.Registry, error) {
+	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: indexes})
+	if err != nil {
+		return nil, err
+	}
+	own, err := session.Tools(store.WholeResult)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: snapshots})
+	if err != nil {
+		return nil, err
+	}
+	return tool.NewRegistry(slices.Concat(builtin, own, commands, o.Tools)...)
+}
+
+func newSnapshots(c config.Config) *snapshot.Store {
+	return snapshot.New(filepath.Join(c.DataDir, "snapshots"), c.DataDir, snapshot.DefaultBounds())
+}
+
+// HouseTools describes the tools that are built in, as an engine with these settings has them, for those who ask before anything is stored.
+func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
+	house, err := newHouse(Options{Config: c}, newIndexes(c, slog.New(slog.DiscardHandler)), nil, newSnapshots(c))
+	if err != nil {
+		return nil, err
+	}
+	return house.Definitions(), nil
+}
 
 // connectTools returns where rounds take their tools from: those of the house, and of the configured MCP servers. An engine that runs
 // nothing starts no server; what is asked of one then is answered with why.

@@ -174,16 +174,21 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 
 // Agents implements dispatch.Places.
 func (l *local) Agents(context.Context) ([]dispatch.AgentView, error) {
-	names := slices.Collect(maps.Keys(l.config.File.Agents))
+	return Agents(l.config), nil
+}
+
+// Agents are those of the settings, and the one that is always there.
+func Agents(c config.Config) []dispatch.AgentView {
+	names := slices.Collect(maps.Keys(c.File.Agents))
 	if !slices.Contains(names, mainAgent) {
 		names = append(names, mainAgent)
 	}
 	slices.Sort(names)
 	out := []dispatch.AgentView{}
 	for _, name := range names {
-		out = append(out, dispatch.AgentView{Name: name, Provider: l.config.Provider, Model: l.config.Model})
+		out = append(out, dispatch.AgentView{Name: name, Provider: c.Provider, Model: c.Model})
 	}
-	return out, nil
+	return out
 }
 
 // Tools implements dispatch.Places.

@@ -257,7 +257,7 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	case f.waits == regie.SessionWaitingResponse:
 		f.own("[This waits for an answer to a question. Write it as the next message of this session.]")
 	case f.waits != "":
-		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie runs resume %s", f.target)
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.target)
 	case f.end == regie.EndClientTools:
 		view, err := s.Control.Get(ctx, f.target)
 		if err != nil {

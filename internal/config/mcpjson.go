@@ -74,6 +74,16 @@ func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
 	return out, nil
 }
 
+// IgnoredMCPKeys are the keys of a .mcp.json that mean nothing here, sorted; what does not fit has none.
+func IgnoredMCPKeys(data []byte) []string {
+	var all map[string]jsontext.Value
+	if jsonv2.Unmarshal(data, &all) != nil {
+		return nil
+	}
+	delete(all, "mcpServers")
+	return slices.Sorted(maps.Keys(all))
+}
+
 func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	s := MCPFileServer{Name: name}
 	var e mcpEntry
