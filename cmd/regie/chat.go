@@ -125,7 +125,11 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	}
 	leave()
 	code, why := exitDone, ""
-	if err == nil && !terminal && !result.Last.IsZero() {
+	switch {
+	case err != nil:
+	case result.Signalled:
+		code = exitInterrupted
+	case !terminal && !result.Last.IsZero():
 		code, why, err = c.outcome(ctx, conn, result.Last)
 	}
 	c.drain(ctx, conn, signals, result.Signalled)

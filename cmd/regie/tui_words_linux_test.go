@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,14 +125,8 @@ func TestScreenEnds(t *testing.T) {
 			t.Errorf("there are colours in spite of NO_COLOR: %q", p.coloured())
 		}
 	}
-	pid, err := strconv.Atoi(child(t, strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_pid}"))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	p.ends(0)
+	p.signal(syscall.SIGTERM)
+	p.ends(exitInterrupted)
 	unknown := emulator(s, 80, 24, "chat", "-r", "ffffffff")
 	unknown.ends(1)
 	if !strings.Contains(unknown.joined(), "there is no chat ffffffff") {

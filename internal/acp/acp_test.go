@@ -12,13 +12,13 @@ import (
 
 // TestChat: an answer as it streams, with what the model thinks; a file that is linked is read; nothing acts on who shows it.
 func TestChat(t *testing.T) {
-	p := newPlace(t, providertest.Scene{Thinking: "Hm\x1b.", Text: []string{"Hello ", "\x1b[31mthere."}}, providertest.Scene{Text: []string{"Read."}})
+	p := newPlace(t, providertest.Scene{Thinking: "Hm\x1b[1m.", Text: []string{"Hello \x1b[3", "1mthere."}}, providertest.Scene{Text: []string{"Read."}})
 	if err := os.WriteFile(filepath.Join(p.root, "a.txt"), []byte("alpha\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	e := p.open()
 	session := e.session(p)
-	if got := e.result(e.prompt(session, "hi")); got["stopReason"] != "end_turn" || e.said.String() != "Hello [31mthere." {
+	if got := e.result(e.prompt(session, "hi")); got["stopReason"] != "end_turn" || e.said.String() != "Hello there." {
 		t.Errorf("%v, said was %q", got, e.said.String())
 	}
 	if thoughts := e.of("agent_thought_chunk"); len(thoughts) != 1 || !strings.Contains(text(thoughts), `"Hm."`) {

@@ -28,14 +28,16 @@ type follower struct {
 	end  regie.RoundEnd
 	note regie.Sentence
 
-	at     place // the reply whose text is told
-	told   string
-	whole  place // the last reply that was told whole
-	batch  place // a reply whose calls have not all their results
-	held   []*dispatch.Delta
-	drawn  map[regie.ID]bool
-	asking func()     // ends the asking, where it is under way
-	asked  chan error // how it ended: nil where all was answered
+	at      place // the reply whose text is told
+	told    string
+	pieces  plain.Stream // of it
+	thought plain.Stream
+	whole   place // the last reply that was told whole
+	batch   place // a reply whose calls have not all their results
+	held    []*dispatch.Delta
+	drawn   map[regie.ID]bool
+	asking  func()     // ends the asking, where it is under way
+	asked   chan error // how it ended: nil where all was answered
 }
 
 // place is a reply's place: its round and exchange.
@@ -154,14 +156,23 @@ func (f *follower) delta(ctx context.Context, d *dispatch.Delta) error {
 		f.held = append(f.held, d)
 		return nil
 	}
-	f.at = at
-	if thought := plain.Strip(d.Thinking); thought != "" {
-		if err := f.tell(ctx, f.s, sdk.UpdateAgentThoughtText(thought)); err != nil {
-			return err
-		}
+	if f.at != at {
+		f.at, f.pieces, f.thought = at, plain.Stream{}, plain.Stream{}
 	}
-	f.told += plain.Strip(d.Content)
-	return f.say(ctx, d.Content)
+	if err := f.think(ctx, f.thought.Add(d.Thinking)); err != nil {
+		return err
+	}
+	piece := f.pieces.Add(d.Content)
+	f.told += piece
+	return f.say(ctx, piece)
+}
+
+// think tells a piece of what the agent thinks.
+func (f *follower) think(ctx context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	return f.tell(ctx, f.s, sdk.UpdateAgentThoughtText(text))
 }
 
 // body is what is read of an event's body.
@@ -276,6 +287,11 @@ func (f *follower) message(ctx context.Context, m *regie.Message) error {
 func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error {
 	whole := plain.Strip(strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat))
 	rest := whole
+	if at == f.at {
+		if err := f.think(ctx, f.thought.Rest()); err != nil {
+			return err
+		}
+	}
 	if at == f.at && f.told != "" {
 		var is bool
 		if rest, is = strings.CutPrefix(whole, f.told); !is { // pieces of it got lost: the whole of it

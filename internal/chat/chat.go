@@ -51,6 +51,7 @@ type Chat struct {
 	round   regie.ID // the open one, or zero
 	last    regie.ID // the newest one
 	seen    int64    // the last event that was shown
+	read    int64    // the last one that is stored as read
 	state   regie.SessionState
 	// due says that the session waits for something that the person was not asked yet.
 	due          bool
@@ -66,7 +67,7 @@ type Chat struct {
 type Result struct {
 	// Last is the newest round, zero where none was started.
 	Last regie.ID
-	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was.
+	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was; not a Ctrl-C at a prompt where nothing runs.
 	Signalled bool
 }
 
@@ -103,10 +104,7 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 		if c.feed != nil {
 			c.feed.Stop()
 		}
-		if c.Terminal && c.seen > 0 {
-			// What was shown is read. That it could not be stored is no reason to leave otherwise.
-			_ = c.Control.MarkRead(context.WithoutCancel(ctx), dispatch.ReadRequest{SessionID: c.session, Seq: c.seen})
-		}
+		c.markRead(context.WithoutCancel(ctx))
 	}()
 	if err := c.begin(ctx); err != nil {
 		return Result{}, err
@@ -121,6 +119,18 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 		default:
 			return Result{Last: c.last}, err
 		}
+	}
+}
+
+// markRead says how far the person has read (decision 45). That it could not be stored is no reason to do anything otherwise, or to wait.
+func (c *Chat) markRead(ctx context.Context) {
+	if !c.Terminal || c.seen == c.read {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.session, Seq: c.seen}) == nil {
+		c.read = c.seen
 	}
 }
 
@@ -144,6 +154,7 @@ func (c *Chat) step(ctx context.Context) error {
 	}
 	select {
 	case <-settled:
+		c.markRead(ctx)
 		c.stream.Prompt("> ")
 		c.prompted = true
 		return nil
@@ -316,7 +327,7 @@ func (c *Chat) become(state regie.SessionState) {
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves.
 func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
 	if s != os.Interrupt || atPrompt || c.interrupting || c.round.IsZero() {
-		c.signalled = s != os.Interrupt || c.interrupting
+		c.signalled = s != os.Interrupt || c.interrupting || !c.Terminal
 		return ErrLeave
 	}
 	c.interrupting = true

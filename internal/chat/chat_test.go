@@ -257,7 +257,8 @@ func TestStream(t *testing.T) {
 	}
 	event(regie.EventRound, map[string]any{"round_id": first, "state": "RUNNING"})
 	delta(first, 1, "I lo")
-	delta(first, 1, "ok\x1b[2J.")
+	delta(first, 1, "ok\x1b[")
+	delta(first, 1, "2J.")
 	delta(first, 2, "I see.")    // of the next reply, before this one's message
 	delta(second, 1, "And now?") // and of the next round
 	message(first, 1, "I look\x1b[2J.", regie.Part{Type: regie.PartCall, CallID: id(t, "00c1"), Tool: "files.read_file"})
@@ -277,14 +278,16 @@ func TestStream(t *testing.T) {
 	message(second, 1, "Now it is done.") // deltas got lost: the rest
 	delta(second, 2, "Lost")
 	message(second, 2, "Nothing is lost.") // and here what was shown is no beginning of it
+	delta(second, 3, "Cut\x1b]0;off")
+	message(second, 3, "Cut\x1b]0;off.")
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "ENDED", "end_reason": "LIMIT", "end_note": "the limit of 1 replies"})
 	event(regie.EventNotice, regie.Notice{Kind: regie.NoticeNetworkDown, Text: "no\x1b[2J route"})
 	event(regie.EventNotice, regie.Notice{Kind: "of a later version"})
-	want := "I look[2J.\n  ✓ files.read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
+	want := "I look.\n  ✓ files.read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
 		"… the model is asked again: its answer ended in the middle; what it said above does not count\n" +
 		"… the model is asked again in 42 s: its server is overloaded\n" +
-		"Now it is done.\nLost\nNothing is lost.\nthe run ended: the limit of 1 replies\n" +
-		"the model has not been reached for 1h0m (no[2J route); the run still waits for it\n"
+		"Now it is done.\nLost\nNothing is lost.\nCut0;off.\nthe run ended: the limit of 1 replies\n" +
+		"the model has not been reached for 1h0m (no route); the run still waits for it\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

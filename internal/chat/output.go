@@ -33,10 +33,11 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 	end := strings.LastIndexByte(put, '\n')
 	rest := put[end+1:]
 	if len(rest) > maxOutputLine {
-		end, rest = len(put), ""
+		end = plain.Whole(put)
+		rest = put[end:]
 	}
 	o.open[d.CallID] = rest
-	if end < 0 {
+	if end <= 0 && rest == put {
 		return nil
 	}
 	return marked(put[:end])

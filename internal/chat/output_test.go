@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -19,6 +21,20 @@ func TestOutputSaid(t *testing.T) {
 		got = append(got, o.Lines(text.New("fr"), &d)...)
 	}
 	if want := []string{"  │ fichiers modifiés : A new.txt", "  │ half of a line"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestOutputSequences: a line that is shown before it has ended is not cut within what a terminal is told.
+func TestOutputSequences(t *testing.T) {
+	call, long := regie.NewID(), strings.Repeat("x", maxOutputLine)
+	var o Output
+	var got []string
+	for _, piece := range []string{long + "\x1b[3", "1mred\x1b[0m\n", "\x1b]0;t", "itle\x07end"} {
+		got = append(got, o.Lines(text.New("en"), &dispatch.Delta{CallID: call, Output: piece})...)
+	}
+	got = append(got, o.Rest(&regie.Event{Type: regie.EventToolResult, Body: fmt.Appendf(nil, `{"call_id":%q}`, call)})...)
+	if want := []string{"  │ " + long, "  │ red", "  │ end"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

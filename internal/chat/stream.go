@@ -27,10 +27,11 @@ type Stream struct {
 
 	open    io.Writer // where a line was begun and not ended
 	reply   place     // whose text is being written
-	shown   string    // what was written of it
-	told    place     // the last reply that was written whole
-	batch   place     // a reply whose calls have not all their results
-	limited bool      // the limit that stops the round was told
+	shown   string    // what has come of it
+	pieces  plain.Stream
+	told    place // the last reply that was written whole
+	batch   place // a reply whose calls have not all their results
+	limited bool  // the limit that stops the round was told
 	running regie.ID
 	held    []*dispatch.Delta // of what the events have not reached yet
 	own     map[regie.ID]bool
@@ -190,8 +191,9 @@ func (s *Stream) delta(d *dispatch.Delta) {
 	}
 	if s.reply, s.shown = at, s.shown+d.Content; s.shown == d.Content {
 		s.fresh()
+		s.pieces = plain.Stream{}
 	}
-	s.write(d.Content)
+	s.write(s.pieces.Add(d.Content))
 }
 
 // early reports whether the events have not reached a reply yet: its round has not begun, an earlier reply is not whole, or its calls
@@ -224,9 +226,9 @@ func (s *Stream) message(m *regie.Message) {
 		rest, is := strings.CutPrefix(whole, shown)
 		if !is || shown == "" { // pieces of it got lost: the whole of it, on lines of its own
 			s.fresh()
-			rest = whole
+			rest, s.pieces = whole, plain.Stream{}
 		}
-		s.write(rest)
+		s.write(s.pieces.Add(rest) + s.pieces.Rest())
 		s.fresh()
 		s.told, s.reply, s.shown = at, place{}, ""
 		if line := CachedLine(s.Text, m, time.Now()); line != "" {

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// Strip removes control characters and marks that turn the writing around. Line feeds and tabs stay; bytes that are not UTF-8 become
-// U+FFFD.
+// Strip removes control sequences whole, other control characters, and marks that turn the writing around. Line feeds and tabs stay;
+// bytes that are not UTF-8 become U+FFFD.
 func Strip(s string) string {
 	return strings.Map(func(r rune) rune {
 		if acts(r) {
 			return -1
 		}
 		return r
-	}, s)
+	}, bare(s))
 }
 
 // acts reports whether a character does something to a terminal or to the text around it.

@@ -11,10 +11,10 @@ func TestForms(t *testing.T) {
 	for _, row := range []struct{ in, strip, visible, line string }{
 		{"", "", "", ""},
 		{"a line\n\twith é, 日本 and 👍🏽", "a line\n\twith é, 日本 and 👍🏽", "a line\n\twith é, 日本 and 👍🏽", "a line␊␉with é, 日本 and 👍🏽"},
-		{"\x1b[2Jx\x07", "[2Jx", "␛[2Jx␇", "␛[2Jx␇"},
+		{"\x1b[2Jx\x07", "x", "␛[2Jx␇", "␛[2Jx␇"},
 		{"safe\rrm -rf", "saferm -rf", "safe␍rm -rf", "safe␍rm -rf"},
 		{"a\x7f\x00b", "ab", "a␡␀b", "a␡␀b"},
-		{"a\u0085\u009bb", "ab", "a<U+0085><U+009B>b", "a<U+0085><U+009B>b"},
+		{"a\u0085\u009bb", "a", "a<U+0085><U+009B>b", "a<U+0085><U+009B>b"},
 		{"user\u202etxt.exe\u2066", "usertxt.exe", "user<U+202E>txt.exe<U+2066>", "user<U+202E>txt.exe<U+2066>"},
 		{"\ufeffa\u200bb\u2028c", "\ufeffa\u200bb\u2028c", "<U+FEFF>a<U+200B>b<U+2028>c", "<U+FEFF>a<U+200B>b<U+2028>c"},
 		{"tag\U000e0041\u3164", "tag\U000e0041\u3164", "tag<U+E0041><U+3164>", "tag<U+E0041><U+3164>"},
@@ -39,7 +39,7 @@ func TestForms(t *testing.T) {
 
 // Whatever comes in, what comes out is text in which nothing acts, and doing it again changes nothing.
 func FuzzForms(f *testing.F) {
-	for _, s := range []string{"a", "\x1b[31m", "\u202e", "\xff\x9b", "\xe2\x80", "\U000e0041", "\r\n\t", "\u2028", "<U+202E>"} {
+	for _, s := range []string{"a", "\x1b[31m", "\u202e", "\xff\x9b", "\xe2\x80", "\U000e0041", "\r\n\t", "\u2028", "<U+202E>", "\x1b]0;t\x07", "\x1b]0;t\n", "\x1bPq\x1b\\", "\u009b1m", "\x1b(B", "\xc2\x1b[m\x9b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -54,6 +54,8 @@ func FuzzForms(f *testing.F) {
 				t.Errorf("%s(%q) is %q", name, s, out)
 			case form(out) != out:
 				t.Errorf("%s of %q is not the same twice", name, s)
+			case name == "Strip" && !strings.ContainsFunc(s, acts) && out != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s):
+				t.Errorf("Strip changes %q, where nothing acts, to %q", s, out)
 			case len(out) > 4*len(s):
 				t.Errorf("%s makes %d bytes of %d", name, len(out), len(s))
 			case name == "Line" && strings.ContainsAny(out, "\n\t"):

@@ -154,7 +154,7 @@ func (m *model) pick(p *picking) tea.Cmd {
 // another begins a new chat.
 func (m *model) another(string) tea.Cmd {
 	m.paper.flush()
-	read := m.leaves()
+	read := m.read()
 	m.fresh(regie.NewID())
 	m.paper.space()
 	m.note(m.Text.T("a new chat"))
@@ -162,7 +162,7 @@ func (m *model) another(string) tea.Cmd {
 }
 
 func (m *model) clear(string) tea.Cmd {
-	read := m.leaves()
+	read := m.read()
 	m.fresh(regie.NewID())
 	m.paper.wrote, m.paper.inReply = false, false
 	return tea.Sequence(tea.Raw(strings.Repeat("\r\n", m.screen.height)+"\x1b[H"), tea.ClearScreen, read)

@@ -175,7 +175,7 @@ func (m *model) turn(event *regie.Event) tea.Cmd {
 			if body.RoundID == m.round || m.round.IsZero() {
 				m.round, m.state, m.interrupting, m.stop = regie.ID{}, regie.SessionIdle, false, ""
 				m.settled()
-				return tea.Batch(came, m.measure(body.RoundID), m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.began)))
+				return tea.Batch(came, m.read(), m.measure(body.RoundID), m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.began)))
 			}
 			return came
 		case body.State == string(regie.RoundRunning) && body.Stop == "":
@@ -246,7 +246,7 @@ func (m *model) resume(name string) tea.Cmd {
 				m.told(err)
 				return nil
 			}
-			read := m.leaves()
+			read := m.read()
 			m.takeUp(&past)
 			return tea.Batch(read, m.follow(past.View.Head), m.measure(past.Last), m.history.load(m))
 		}
@@ -303,8 +303,8 @@ func (m *model) markRead(ctx context.Context) {
 	_ = m.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: m.session, Seq: m.seen})
 }
 
-// leaves says that the person has read a chat, before another one takes its place.
-func (m *model) leaves() tea.Cmd {
+// read says that the person has read the chat as far as it is shown: at the end of each run, and before another chat takes its place.
+func (m *model) read() tea.Cmd {
 	read := &model{Config: m.Config, session: m.session, seen: m.seen}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		read.markRead(ctx)

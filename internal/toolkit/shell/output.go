@@ -69,37 +69,7 @@ func text(data []byte) string {
 			break
 		}
 	}
-	return plain.Strip(escapes(visibleNUL(strings.ReplaceAll(string(data), "\r\n", "\n"))))
-}
-
-// escapes takes the terminal's control sequences out whole, which without their first character would be noise.
-func escapes(s string) string {
-	if strings.IndexByte(s, 0x1b) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(s, "\x1b")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		s = rest
-		switch {
-		case strings.HasPrefix(s, "["): // up to its letter
-			end := 1
-			for end < len(s) && s[end] >= 0x20 && s[end] < 0x40 {
-				end++
-			}
-			s = s[min(end+1, len(s)):]
-		case strings.HasPrefix(s, "]"): // up to a bell or ESC \
-			if end := strings.IndexAny(s, "\a\x1b\n"); end >= 0 {
-				s = strings.TrimPrefix(s[end:], "\a")
-			}
-		case s != "" && s[0] != '\n' && s[0] < utf8.RuneSelf:
-			s = s[1:]
-		}
-	}
+	return plain.Strip(visibleNUL(strings.ReplaceAll(string(data), "\r\n", "\n")))
 }
 
 // visibleNUL shows what separates the names that git -z and find -print0 put out.
