@@ -271,6 +271,10 @@ func (s *server) told(base context.Context, language string, out *stream, tell f
 		return
 	}
 	err := tell(ctx)
+	if errors.Is(context.Cause(ctx), access.ErrEnded) { // who comes back with it is told the same
+		_ = out.problem(s.problem(language, access.ErrEnded)) // the client has gone if this fails
+		return
+	}
 	if err == nil || errors.Is(err, errStreamEnd) || ctx.Err() != nil || regie.CodeOf(err) == regie.CodeEngineGone {
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
