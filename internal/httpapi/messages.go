@@ -124,6 +124,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	streamed := wantsStream(r) || format != ""
 	in.Query.Format = "" // the same message, told in another form, is the same request
 	k, err := begin(s, r, "send_message", in)
+	defer k.finish() // k.after is sooner: a stream is no part of the turn
 	var before []byte
 	if err == nil && !streamed { // a stream is told again: the message is found by its key, and adds nothing
 		before, err = k.before()
