@@ -122,13 +122,13 @@ func (g *Gate) Watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			g.look(ctx)
+			g.Look(ctx)
 		}
 	}
 }
 
-// look ends what is open of tokens that are active no more. While the store does not answer, everything stays as it is.
-func (g *Gate) look(ctx context.Context) {
+// Look ends what is open of tokens that are active no more, at once. While the store does not answer, everything stays as it is.
+func (g *Gate) Look(ctx context.Context) {
 	g.tidy(time.Now())
 	g.mu.Lock()
 	idle := len(g.open) == 0

@@ -207,7 +207,8 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
 		"sessions/" + session + "/export": 200, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
-		"spending": 200, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
+		"spending": 200, "tokens": 200, "tools": 200, "tools/files.read_file": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
+		"workspaces/" + k.place.ID.String(): 200, "providers/nobody": 404, "providers/" + k.settings.Provider: 200,
 	} {
 		response := k.ask("GET", "/api/v1/"+address, "") //nolint:bodyclose // at the end of the test
 		if response.StatusCode != status {

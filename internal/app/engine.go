@@ -189,6 +189,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		capacity = *o.Slots
 	}
 	store.SetSlots(capacity)
+	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
 		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, NetworkRetry: o.Config.File.Automation.NetworkRetry,

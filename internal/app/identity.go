@@ -115,5 +115,14 @@ func (l *local) RevokeTokens(ctx context.Context, in dispatch.RevokeTokensReques
 	if len(in.TokenIDs) == 0 {
 		return regie.Errorf(regie.CodeBadRequest, "the request names no token")
 	}
-	return l.store.RevokeTokens(ctx, store.RevokeTokens{TokenIDs: in.TokenIDs, By: plain.Line(in.By)})
+	if err := l.store.RevokeTokens(ctx, store.RevokeTokens{TokenIDs: in.TokenIDs, By: plain.Line(in.By)}); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	revoked := l.revoked
+	l.mu.Unlock()
+	if revoked != nil {
+		revoked()
+	}
+	return nil
 }

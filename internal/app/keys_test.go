@@ -1,15 +1,20 @@
 package app_test
 
 import (
+	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // twice says a write with a key and later the same again: the second answer is the first one's, to the byte.
@@ -152,5 +157,68 @@ func TestFailedKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", path, response.StatusCode, data)
 		}
 		h.json("POST", path, content, 409, nil, key)
+	}
+}
+
+// TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows, and not for a minute that somebody is at work; what
+// can be done again is.
+func TestKeyOfADeadServer(t *testing.T) {
+	for name, open := range map[string]func() (*bed, *sql.DB){
+		"alone": func() (*bed, *sql.DB) {
+			b := newBed(t, newModel(t))
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			return b, db
+		},
+		"on a shared database": func() (*bed, *sql.DB) { return shared(t, newModel(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, db := open()
+			h := b.serve("127.0.0.1:0")
+			session, key := "/api/v1/sessions/"+h.session(), carrying("Idempotency-Key", "k")
+			h.json("PATCH", session, `{"name":"A"}`, 200, nil, key)
+			h.json("POST", session+"/fork", `{}`, 201, nil, key)
+			// So it stands there when the process dies between a write and the note of its answer.
+			if _, err := db.ExecContext(t.Context(), "UPDATE request_keys SET status = 0"); err != nil {
+				t.Fatal(err)
+			}
+			var said struct{ Code regie.Code }
+			if h.json("PATCH", session, `{"name":"A"}`, 409, &said, key); said.Code != regie.CodeKeyInUse {
+				t.Errorf("while the process lives: %s", said.Code)
+			}
+			next := h.again()
+			if next.json("PATCH", session, `{"name":"A"}`, 409, &said, key); said.Code != regie.CodeOutcomeUnknown {
+				t.Errorf("once it has ended: %s", said.Code)
+			}
+			next.json("POST", session+"/fork", `{}`, 201, nil, key)
+		})
+	}
+}
+
+// TestTheSameAtOnce says one write eight times at once under one key: it is done once, and all have the answer of that.
+func TestTheSameAtOnce(t *testing.T) {
+	h := newBed(t, newModel(t, says("Gone."))).serve("127.0.0.1:0")
+	for _, c := range []struct{ method, path, body string }{{"DELETE", "", ""}, {"PATCH", "", `{"name":"A"}`}, {"POST", "/fork", `{}`}, {"POST", "/messages", `{"content":"go"}`}} {
+		path := "/api/v1/sessions/" + h.session() + c.path
+		said := make([]string, 8)
+		var group sync.WaitGroup
+		for i := range said {
+			group.Go(func() {
+				response := h.ask(c.method, path, c.body, carrying("Idempotency-Key", "k"))
+				data, err := io.ReadAll(response.Body)
+				_ = response.Body.Close()
+				if said[i] = fmt.Sprint(response.StatusCode, string(data)); err != nil || response.StatusCode >= 300 {
+					t.Errorf("%s %s: %s (%v)", c.method, path, said[i], err)
+				}
+			})
+		}
+		group.Wait()
+		slices.Sort(said)
+		if said = slices.Compact(said); len(said) != 1 {
+			t.Errorf("%s %s is answered differently: %q", c.method, path, said)
+		}
 	}
 }

@@ -50,6 +50,7 @@ type local struct {
 
 	mu         sync.Mutex
 	setupLink  func() string // of the server that is there; nil where none is
+	revoked    func()        // is told of tokens that were revoked here, by a server that is there; nil where none is
 	owner      regie.User
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels

@@ -1,12 +1,14 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -216,6 +218,21 @@ func TestRestOfTheTable(t *testing.T) {
 		t.Errorf("before the first: %+v", last.Items)
 	}
 	h.json("GET", path+"/messages?before=3&after=1", "", 400, nil)
+	h.json("GET", path+"/messages?cursor=x", "", 400, nil)
+	var want []regie.ID
+	for i := range all.Items {
+		want = append(want, all.Items[i].Message.ID)
+	}
+	if got := turned(h, path+"/messages?", threadPage); !slices.Equal(got, want) {
+		t.Errorf("page by page: %v, want %v", got, want)
+	}
+	slices.Reverse(want)
+	if got := turned(h, fmt.Sprintf("%s/messages?before=%d&", path, end+1), func(p *httpapi.Page[store.MessageView]) ([]regie.ID, string) {
+		slices.Reverse(p.Items)
+		return threadPage(p)
+	}); !slices.Equal(got, want) {
+		t.Errorf("page by page backwards: %v, want %v", got, want)
+	}
 
 	response := h.ask(http.MethodGet, path+"/export?format=markdown", "") //nolint:bodyclose // at the end of the test
 	page, _ := io.ReadAll(response.Body)
@@ -241,6 +258,7 @@ func TestRestOfTheTable(t *testing.T) {
 		t.Errorf("the agent: %+v", agent)
 	}
 	h.json("GET", "/api/v1/agents/nobody", "", 404, nil)
+	h.shows()
 	var models httpapi.Page[dispatch.ProviderModels]
 	h.json("GET", "/api/v1/models", "", 200, &models)
 	if len(models.Items) == 0 {
@@ -304,4 +322,42 @@ func TestClientIDOfAnotherMessage(t *testing.T) {
 			t.Errorf("%s %.60s: %d %s", c.path, c.body, response.StatusCode, said)
 		}
 	}
+}
+
+// threadPage are the messages of a page.
+func threadPage(p *httpapi.Page[store.MessageView]) (ids []regie.ID, next string) {
+	for i := range p.Items {
+		ids = append(ids, p.Items[i].Message.ID)
+	}
+	return ids, p.Next
+}
+
+// shows asks for each workspace, tool and provider by its own address.
+func (h *house) shows() {
+	h.t.Helper()
+	var all struct {
+		Items []struct{ ID, Name string }
+	}
+	for list, by := range map[string]func(i int) string{
+		"workspaces": func(i int) string { return all.Items[i].ID },
+		"tools":      func(i int) string { return all.Items[i].Name },
+		"providers":  func(i int) string { return all.Items[i].Name },
+	} {
+		var every httpapi.Page[json.RawMessage]
+		h.json("GET", "/api/v1/"+list, "", 200, &every)
+		h.json("GET", "/api/v1/"+list, "", 200, &all)
+		for i := range every.Items {
+			var one json.RawMessage
+			if h.json("GET", "/api/v1/"+list+"/"+by(i), "", 200, &one); string(one) != string(every.Items[i]) {
+				h.t.Errorf("%s %s is %s, want %s", list, by(i), one, every.Items[i])
+			}
+		}
+		if len(every.Items) == 0 {
+			h.t.Errorf("there are no %s", list)
+		}
+	}
+	h.json("GET", "/api/v1/workspaces/"+regie.NewID().String(), "", 404, nil)
+	h.json("GET", "/api/v1/workspaces/here", "", 400, nil)
+	h.json("GET", "/api/v1/tools/files.nothing", "", 404, nil)
+	h.json("GET", "/api/v1/providers/nobody", "", 404, nil)
 }

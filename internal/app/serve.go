@@ -229,6 +229,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
 	e.mu.Lock()
 	e.setupLink = func() string { return link + guard.SetupPath() }
+	e.revoked = func() { gate.Look(base) }
 	e.mu.Unlock()
 	return out, nil
 }

@@ -93,7 +93,8 @@ func (n *tenants) asks() map[string][]string {
 		"watch_sessions":  nil, "open_websocket": nil, "logout": nil, // TestTenantsStreams; and who logs out is itself
 		"make_setup_link": nil, // TestBrowserLeaves
 		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
-		"list_models":     {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
+		"show_tool":       {""}, "show_provider": {""},
+		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 
 		"decide":            {`{"request_id":"r","decisions":[{"call_id":"` + call + `","decision":"allow"}]}`},
@@ -120,6 +121,8 @@ func (n *tenants) address(path string) string {
 		id = n.asked.ID
 	case strings.Contains(path, "/calls/{id}"):
 		id = n.asked.Reviews[0].CallID
+	case strings.Contains(path, "/workspaces/{id}"):
+		id = n.theirs.ID
 	case strings.Contains(path, "/tokens/{id}"):
 		id = n.whole.ID
 	}

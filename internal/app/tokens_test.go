@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -66,14 +67,21 @@ func TestTokenLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain := h.ask("GET", "/api/v1/sessions/"+h.session()+"/events", "", as, carrying("Accept-Language", "fr"))
+	defer plain.Body.Close()
 	h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
 	h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil) // which changes nothing
 	response = h.ask("GET", "/api/v1/sessions", "", as)                      //nolint:bodyclose // at the end of the test
 	if said, _ = io.ReadAll(response.Body); response.StatusCode != 401 || !bytes.Contains(said, []byte("TOKEN_ENDED")) {
 		t.Errorf("once it is revoked: %d %s", response.StatusCode, said)
 	}
-	_, _ = io.Copy(io.Discard, stream.Body) // it ends
-	if _, _, err := socket.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+	for words, body := range map[string]io.Reader{"was revoked": stream.Body, "a été révoqué": plain.Body} {
+		told := frames(t, body, nil) // it ends
+		if len(told) == 0 || !strings.HasPrefix(told[len(told)-1], "event: error\n") || !strings.Contains(told[len(told)-1], `"TOKEN_ENDED"`) || !strings.Contains(told[len(told)-1], words) {
+			t.Errorf("its stream ends with %q", told)
+		}
+	}
+	if _, _, err := socket.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "TOKEN_ENDED") {
 		t.Errorf("its WebSocket ends with %v", err)
 	}
 	var logs struct{ Items []store.LogReport }
@@ -81,6 +89,21 @@ func TestTokenLife(t *testing.T) {
 		t.Errorf("the logs: %+v", logs)
 	}
 	h.json("DELETE", "/api/v1/tokens/"+regie.NewID().String(), "", 404, nil)
+}
+
+// TestRevokedAtOnce revokes one token after the other where its stream is: each ends before anybody looks again, which is every two seconds.
+func TestRevokedAtOnce(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	began := time.Now()
+	for range 5 {
+		made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		stream := h.ask("GET", "/api/v1/events", "", bearer(made.Secret)) //nolint:bodyclose // at the end of the test
+		h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
+		_, _ = io.Copy(io.Discard, stream.Body) // it ends
+	}
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("five streams ended after %s", took)
+	}
 }
 
 // TestTokensRefused asks for tokens that cannot be, and shows what is none.

@@ -50,7 +50,7 @@ var open = []string{"/healthz", "/readyz", "/version"}
 
 // Wrap returns a handler that lets a request through to next where it may be here.
 func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
-	s := &server{Config{Translate: translate, Refused: g.Refused, Mounts: g.Mounts}}
+	s := &server{Config: Config{Translate: translate, Refused: g.Refused, Mounts: g.Mounts}}
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -51,10 +52,43 @@ type keyedWrite struct {
 	key  string
 	hash regie.Hash
 	was  store.KeyedWrite
+	done func() // lets the next request with the key have its turn
+}
+
+// turns have requests with one key come one after the other, so that each finds the answer of the one before it.
+type turns struct {
+	mu    sync.Mutex
+	taken map[regie.Hash]chan struct{} // closed at the end of the turn
+}
+
+// take waits for the turn of a key, and returns what ends it.
+func (t *turns) take(ctx context.Context, key regie.Hash) (end func(), err error) {
+	for {
+		t.mu.Lock()
+		ended, others := t.taken[key]
+		if !others {
+			ended = make(chan struct{})
+			t.taken[key] = ended
+		}
+		t.mu.Unlock()
+		if !others {
+			return sync.OnceFunc(func() {
+				t.mu.Lock()
+				delete(t.taken, key)
+				t.mu.Unlock()
+				close(ended)
+			}), nil
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // begin makes the key of a request one of its operation and of the thing that it is about, and begins the write where what came with the key is
-// remembered: another request with the same key is refused with CodeKeyReused, by whichever process it comes to (spec 10.2).
+// remembered: another request with the same key is refused with CodeKeyReused, by whichever process it comes to (spec 10.2). Its turn ends with finish.
 func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
 	if in.Key == "" {
 		return nil, nil //nolint:nilnil // a write without a key is none of these
@@ -78,8 +112,21 @@ func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (
 	var heard regie.Hash
 	mac.Sum(heard[:0])
 	k := &keyedWrite{keys: s.Keys, id: id, key: in.Key, hash: regie.HashOf([]byte("idempotency-key\x00" + in.Key))}
-	k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, heard)
-	return k, err
+	if k.done, err = s.turns.take(r.Context(), k.hash); err != nil {
+		return nil, err
+	}
+	if k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, heard); err != nil {
+		k.done()
+		return nil, err
+	}
+	return k, nil
+}
+
+// finish ends the turn of a write, however it went.
+func (k *keyedWrite) finish() {
+	if k != nil {
+		k.done()
+	}
 }
 
 // before returns what the same request was answered, where that is known, and an error where it may not be done again.
@@ -95,7 +142,7 @@ func (k *keyedWrite) before() (answer []byte, err error) {
 		return nil, nil
 	case k.was.Status != 0:
 		return nil, regie.Errorf(regie.CodeConflict, "this was done when the same request came first; its answer was too large to be kept")
-	case time.Since(k.was.Begun) < beingDone:
+	case !k.was.Left && time.Since(k.was.Begun) < beingDone:
 		return nil, regie.Errorf(regie.CodeKeyInUse, "the first request with this key is still being answered: ask again in a moment")
 	default:
 		return nil, regie.Errorf(regie.CodeOutcomeUnknown, "nobody knows whether the first request with this key was done: look, then ask with a new key")
@@ -115,6 +162,7 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 	if k == nil {
 		return
 	}
+	defer k.done()
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		_ = k.keys.ReleaseKeyed(ctx, k.hash) // it stays begun if this fails, which is true of it
@@ -153,6 +201,7 @@ func (k *keyedWrite) open() ([]byte, error) {
 // write does a write once for its key, and answers it: with what the same request was answered before, where that is known.
 func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B], do func(context.Context, *request[Q, B]) (A, error)) {
 	k, err := begin(s, r, o.id, in)
+	defer k.finish()
 	var before []byte
 	if err == nil {
 		before, err = k.before()

@@ -15,14 +15,16 @@ func TestBegunKeys(t *testing.T) {
 		was  store.KeyedWrite
 		code regie.Code // "": it is done
 	}{
-		"fresh":            {"interrupt_session", store.KeyedWrite{Fresh: true}, ""},
-		"at work":          {"interrupt_session", store.KeyedWrite{Begun: time.Now()}, regie.CodeKeyInUse},
-		"nobody knows":     {"interrupt_session", store.KeyedWrite{Begun: time.Now().Add(-2 * beingDone)}, regie.CodeOutcomeUnknown},
-		"with its own id":  {"fork_session", store.KeyedWrite{Begun: time.Now()}, ""},
-		"a large answer":   {"undo", store.KeyedWrite{Status: 200}, ""},
-		"a word's":         {"change_limits", store.KeyedWrite{Status: 200}, regie.CodeConflict},
-		"a secret":         {"make_setup_link", store.KeyedWrite{Status: 201}, regie.CodeConflict},
-		"sealed otherwise": {"fork_session", store.KeyedWrite{Status: 201, Answer: make([]byte, 64)}, regie.CodeCorrupt},
+		"fresh":             {"interrupt_session", store.KeyedWrite{Fresh: true}, ""},
+		"at work":           {"interrupt_session", store.KeyedWrite{Begun: time.Now()}, regie.CodeKeyInUse},
+		"left at work":      {"interrupt_session", store.KeyedWrite{Begun: time.Now(), Left: true}, regie.CodeOutcomeUnknown},
+		"left, with its id": {"fork_session", store.KeyedWrite{Begun: time.Now(), Left: true}, ""},
+		"nobody knows":      {"interrupt_session", store.KeyedWrite{Begun: time.Now().Add(-2 * beingDone)}, regie.CodeOutcomeUnknown},
+		"with its own id":   {"fork_session", store.KeyedWrite{Begun: time.Now()}, ""},
+		"a large answer":    {"undo", store.KeyedWrite{Status: 200}, ""},
+		"a word's":          {"change_limits", store.KeyedWrite{Status: 200}, regie.CodeConflict},
+		"a secret":          {"make_setup_link", store.KeyedWrite{Status: 201}, regie.CodeConflict},
+		"sealed otherwise":  {"fork_session", store.KeyedWrite{Status: 201, Answer: make([]byte, 64)}, regie.CodeCorrupt},
 	} {
 		k := &keyedWrite{id: c.id, key: "k", was: c.was}
 		answer, err := k.before()

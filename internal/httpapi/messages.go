@@ -67,15 +67,7 @@ func (s *server) messageOperations() []operation {
 	socket.serve = s.ws
 	return []operation{
 		send, watch, socket,
-		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK,
-			func(ctx context.Context, in *request[messagesQuery, none]) (Page[store.MessageView], error) {
-				limit := cmp.Or(in.Query.Limit, defaultPage)
-				if in.Query.After > 0 && in.Query.Before > 0 {
-					return Page[store.MessageView]{}, regie.Errorf(regie.CodeBadRequest, "after and before exclude each other")
-				}
-				messages, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: in.Query.After, Before: in.Query.Before, Limit: limit})
-				return Page[store.MessageView]{Items: messages}, err
-			}),
+		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK, s.messages),
 		follow,
 		op(s, http.MethodPost, "/sessions/{id}/commands", "give_command",
 			"Run a command in the workspace of a session as the agent would, with the same approval; the model reads of it with the next message", http.StatusAccepted,
@@ -91,9 +83,34 @@ func (s *server) messageOperations() []operation {
 }
 
 type messagesQuery struct {
-	After  int64 `query:"after" doc:"The sequence number behind which to begin."`
-	Before int64 `query:"before" min:"1" doc:"In place of after: the last messages in front of this sequence number; that of the oldest one known goes back from there."`
-	Limit  int   `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	After  int64  `query:"after" doc:"The sequence number behind which to begin."`
+	Before int64  `query:"before" min:"1" doc:"In place of after: the last messages in front of this sequence number; that of the oldest one known goes back from there."`
+	Limit  int    `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before: goes before after and before, and on in the direction of that page."`
+}
+
+func (s *server) messages(ctx context.Context, in *request[messagesQuery, none]) (out Page[store.MessageView], err error) {
+	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
+	after, before := q.After, q.Before
+	if after > 0 && before > 0 {
+		return out, regie.Errorf(regie.CodeBadRequest, "after and before exclude each other")
+	}
+	if q.Cursor != "" {
+		if after, before, err = parseThreadCursor(q.Cursor); err != nil {
+			return out, err
+		}
+	}
+	found, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: after, Before: before, Limit: limit + 1})
+	switch more := len(found) > limit; {
+	case more && before > 0:
+		found = found[1:]
+		out.Next = threadCursor(0, found[0].Seq)
+	case more:
+		found = found[:limit]
+		out.Next = threadCursor(found[limit-1].Seq, 0)
+	}
+	out.Items = found
+	return out, err
 }
 
 // send stores a message; for those who want it, it goes on with the stream of the round.
@@ -107,6 +124,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	streamed := wantsStream(r) || format != ""
 	in.Query.Format = "" // the same message, told in another form, is the same request
 	k, err := begin(s, r, "send_message", in)
+	defer k.finish() // k.after is sooner: a stream is no part of the turn
 	var before []byte
 	if err == nil && !streamed { // a stream is told again: the message is found by its key, and adds nothing
 		before, err = k.before()

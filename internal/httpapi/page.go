@@ -1,6 +1,12 @@
 package httpapi
 
-import "github.com/regie-run/regie/internal/store"
+import (
+	"encoding/base64"
+	"fmt"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
 
 // Page is a part of a list. Next is the cursor of the part behind it, empty at the end: it is opaque, and stays good however the list changes.
 type Page[T any] struct {
@@ -18,4 +24,21 @@ func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) P
 	}
 	items = items[:limit]
 	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}
+}
+
+// threadCursor is a place in a thread, which has sequence numbers in place of times: behind the one, or in front of the other.
+func threadCursor(after, before int64) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "messages %d %d", after, before))
+}
+
+// parseThreadCursor reads what threadCursor wrote, and nothing else.
+func parseThreadCursor(text string) (after, before int64, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		_, err = fmt.Sscanf(string(data), "messages %d %d", &after, &before)
+	}
+	if err != nil || after < 0 || before < 0 || threadCursor(after, before) != text {
+		return 0, 0, regie.Errorf(regie.CodeBadRequest, "the cursor is none of this list: begin the list anew")
+	}
+	return after, before, nil
 }

@@ -168,23 +168,30 @@ type searchQuery struct {
 func (s *server) placeOperations() []operation {
 	return []operation{
 		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Control.Workspaces),
+		one(s, "/workspaces/{id}", "show_workspace", "A workspace, with its directory", s.Control.Workspaces,
+			func(w regie.Workspace, in *request[none, none]) bool { return w.ID == in.ID },
+			func(in *request[none, none]) error {
+				return regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", in.ID)
+			}),
 		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Control.OpenWorkspace),
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Control.Agents),
-		op(s, http.MethodGet, "/agents/{name}", "show_agent", "An agent, with what it answers with", http.StatusOK,
-			func(ctx context.Context, in *request[none, none]) (dispatch.AgentView, error) {
-				agents, err := s.Control.Agents(ctx)
-				if err != nil {
-					return dispatch.AgentView{}, err
-				}
-				for _, a := range agents {
-					if a.Name == in.Name {
-						return a, nil
-					}
-				}
-				return dispatch.AgentView{}, regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Name)
+		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Control.Agents,
+			func(a dispatch.AgentView, in *request[none, none]) bool { return a.Name == in.Name },
+			func(in *request[none, none]) error {
+				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Name)
 			}),
 		everything(s, "/tools", "list_tools", "What agents can call", s.Control.Tools),
+		one(s, "/tools/{name}", "show_tool", "A tool, with what it takes", s.Control.Tools,
+			func(t regie.ToolDefinition, in *request[none, none]) bool { return t.Name == in.Name },
+			func(in *request[none, none]) error {
+				return regie.Errorf(regie.CodeNotFound, "there is no tool %q here", in.Name)
+			}),
 		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.Control.Providers),
+		one(s, "/providers/{name}", "show_provider", "A provider; its key is never shown", s.Control.Providers,
+			func(p dispatch.ProviderView, in *request[none, none]) bool { return p.Name == in.Name },
+			func(in *request[none, none]) error {
+				return regie.Errorf(regie.CodeNotFound, "there is no provider %q here", in.Name)
+			}),
 		everything(s, "/models", "list_models", "The models that each configured provider has, with what they can do and what they cost", s.Control.Models),
 		op(s, http.MethodGet, "/search", "search", "Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
 			func(ctx context.Context, in *request[searchQuery, none]) (dispatch.Found, error) {
@@ -207,5 +214,21 @@ func everything[T any](s *server, path, id, summary string, list func(context.Co
 	return op(s, http.MethodGet, path, id, summary, http.StatusOK, func(ctx context.Context, _ *request[none, none]) (Page[T], error) {
 		items, err := list(ctx)
 		return Page[T]{Items: items}, err
+	})
+}
+
+// one makes an operation that shows one thing of such a list; missing is the error where it is not there.
+func one[T any](
+	s *server, path, id, summary string, list func(context.Context) ([]T, error), is func(T, *request[none, none]) bool, missing func(*request[none, none]) error,
+) operation {
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (out T, err error) {
+		items, err := list(ctx)
+		if err != nil {
+			return out, err
+		}
+		if at := slices.IndexFunc(items, func(item T) bool { return is(item, in) }); at >= 0 {
+			return items[at], nil
+		}
+		return out, missing(in)
 	})
 }

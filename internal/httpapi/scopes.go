@@ -22,6 +22,7 @@ var scopes = map[string]regie.TokenScope{
 	"query_workspace": regie.ScopeRead, "list_rules": regie.ScopeRead, "show_prompt": regie.ScopeRead, "show_spending": regie.ScopeRead,
 	"verify_logs": regie.ScopeRead, "show_cache": regie.ScopeRead, "list_users": regie.ScopeRead, "show_limits": regie.ScopeRead,
 	"list_models": regie.ScopeRead, "search": regie.ScopeRead, "show_agent": regie.ScopeRead,
+	"show_workspace": regie.ScopeRead, "show_tool": regie.ScopeRead, "show_provider": regie.ScopeRead,
 
 	"create_session": regie.ScopeChat, "change_session": regie.ScopeChat, "fork_session": regie.ScopeChat, "mark_session_read": regie.ScopeChat,
 	"interrupt_session": regie.ScopeChat, "pause_session": regie.ScopeChat, "resume_session": regie.ScopeChat, "stop_session": regie.ScopeChat,

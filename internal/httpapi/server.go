@@ -79,7 +79,7 @@ type Check struct {
 
 // Handler serves a Control: what spec 10.2 has below /api/v1, and what it has beside that.
 func Handler(c Config) http.Handler {
-	s := &server{c}
+	s := &server{Config: c, turns: turns{taken: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, mount := range c.Mounts {
@@ -92,7 +92,10 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-type server struct{ Config }
+type server struct {
+	Config
+	turns turns
+}
 
 // bodyOf reads a request's body. It returns CodeTooLarge for one over the bounds.
 func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {

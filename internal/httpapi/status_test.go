@@ -72,7 +72,7 @@ func TestStatusOfCodes(t *testing.T) {
 		regie.CodeServerDown: 503, regie.CodeServerLost: 502, regie.CodeTimeout: 504, regie.CodeProviderAuth: 502, regie.CodeDatabaseLocked: 503,
 		regie.CodeInternal: 500, regie.CodeCorrupt: 500, "NO_SUCH_CODE": 500,
 	} {
-		s := &server{Config{Translate: func(_ string, err error) string { return err.Error() }}}
+		s := &server{Config: Config{Translate: func(_ string, err error) string { return err.Error() }}}
 		response := httptest.NewRecorder()
 		s.fail(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), regie.Errorf(code, "no"))
 		if response.Code != want {

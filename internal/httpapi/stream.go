@@ -270,14 +270,15 @@ func (s *server) told(base context.Context, language string, out *stream, tell f
 	if err := out.begin(); err != nil {
 		return
 	}
-	if err := tell(ctx); ctx.Err() == nil {
-		s.ended(language, out, err)
-	}
+	s.ended(ctx, language, out, tell(ctx))
 }
 
-// ended tells why a stream ends that its client has not left.
-func (s *server) ended(language string, out *stream, err error) {
-	if err == nil || errors.Is(err, errStreamEnd) || regie.CodeOf(err) == regie.CodeEngineGone {
+// ended tells a client that has not left why its stream ends.
+func (s *server) ended(ctx context.Context, language string, out *stream, err error) {
+	switch {
+	case errors.Is(context.Cause(ctx), access.ErrEnded): // who comes back with it is told the same
+		err = access.ErrEnded
+	case err == nil, errors.Is(err, errStreamEnd), ctx.Err() != nil, regie.CodeOf(err) == regie.CodeEngineGone:
 		return // who comes back after the engine has gone finds the next one, and misses nothing
 	}
 	_ = out.problem(s.problem(language, err)) // the client has gone if this fails

@@ -277,7 +277,7 @@ func (k *socket) unfollowed(ctx context.Context, session string, mine *subscript
 // restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
 func (k *socket) restart(why error) {
 	if errors.Is(why, access.ErrEnded) {
-		_ = k.conn.Close(websocket.StatusPolicyViolation, "the token was revoked, or has expired") // the client has gone if this fails
+		_ = k.conn.Close(websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+": the token was revoked, or has expired") // the client has gone if this fails
 		return
 	}
 	_ = k.conn.Close(websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id") // the client has gone if this fails

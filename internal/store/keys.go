@@ -10,6 +10,8 @@ type KeyedWrite struct {
 	// Fresh says that the key came for the first time, and Begun when it did.
 	Fresh bool
 	Begun time.Time
+	// Left says that the process that began it has ended: nobody is at work on it.
+	Left bool
 	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it was; Answer is what was noted, opaque to the store.
 	Status int
 	Answer []byte

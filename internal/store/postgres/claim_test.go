@@ -112,3 +112,29 @@ func TestLockedDeadline(t *testing.T) {
 		t.Errorf("once it is free: %+v, next %s, %v", ready, next, err)
 	}
 }
+
+// TestKeyOfAnotherNode: what one node has begun with an Idempotency-Key is its own as long as its lease, and left once that has ended.
+func TestKeyOfAnotherNode(t *testing.T) {
+	s := open(t, postgres.Config{URL: storetest.Postgres(t), Dir: t.TempDir()})
+	key, request := regie.HashOf([]byte("key")), regie.HashOf([]byte("request"))
+	left := func(want bool) {
+		t.Helper()
+		if got, err := s.BeginKeyed(t.Context(), key, request); err != nil || got.Left != want {
+			t.Errorf("%+v, %v; want that it is left: %t", got, err, want)
+		}
+	}
+	err := s.Lease(t.Context(), "one", time.Hour)
+	s.SetHolder("one")
+	left(false)
+	s.SetHolder("two")
+	left(false)
+	if err == nil {
+		err = s.EndLease(t.Context(), "one")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	left(true)
+	s.SetHolder("one")
+	left(false)
+}

@@ -11,6 +11,9 @@ import (
 // forgets is how many keys whose time is over a write with a key forgets at most.
 const forgets = 100
 
+// SetHolder says which process this is, as its leases have it. It is called before the store is used.
+func (s *Store) SetHolder(holder string) { s.holder = holder }
+
 // BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came with it, both as hashes. It returns what is known of the
 // key, and CodeKeyReused where something else came with it before. Keys older than store.KeysKept are forgotten by the way.
 func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
@@ -22,13 +25,18 @@ func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.
 			now.Add(-store.KeysKept).UnixMicro(), forgets); err != nil {
 			return err
 		}
-		fresh, err := t.count("INSERT INTO request_keys (key, request, at) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING", key, request, now.UnixMicro())
+		fresh, err := t.count("INSERT INTO request_keys (key, request, at, holder) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", key, request, now.UnixMicro(), s.holder)
 		if err != nil || fresh == 1 {
 			return err
 		}
 		var before regie.Hash
 		var begun int64
-		if err := t.row("SELECT request, at, status, answer FROM request_keys WHERE key = ?", key).Scan(&before, &begun, &out.Status, &out.Answer); err != nil {
+		query := "SELECT request, at, status, answer, holder <> ? FROM request_keys WHERE key = ?" // the data directory has one process at a time
+		if t.other != nil {
+			query = `SELECT k.request, k.at, k.status, k.answer, k.holder <> ? AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.name = k.holder AND h.until > clock_timestamp())
+				FROM request_keys k WHERE k.key = ?`
+		}
+		if err := t.row(query, s.holder, key).Scan(&before, &begun, &out.Status, &out.Answer, &out.Left); err != nil {
 			return err
 		}
 		out.Fresh, out.Begun = false, time.UnixMicro(begun)

@@ -942,7 +942,7 @@ CREATE TABLE request_keys (
     key     BLOB    PRIMARY KEY CHECK (length(key) = 32),
     request BLOB    NOT NULL CHECK (length(request) = 32),
     at      INTEGER NOT NULL
-, status INTEGER NOT NULL DEFAULT 0, answer BLOB NOT NULL DEFAULT x'') STRICT, WITHOUT ROWID;
+, status INTEGER NOT NULL DEFAULT 0, answer BLOB NOT NULL DEFAULT x'', holder TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
 
 CREATE INDEX request_keys_by_age ON request_keys (at);
 
@@ -987,4 +987,6 @@ CREATE INDEX request_keys_by_age ON request_keys (at);
 -- version 22 1
 
 -- version 25 1
+
+-- version 28 1
 

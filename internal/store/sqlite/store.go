@@ -53,6 +53,7 @@ type Store struct {
 	other   Backend // nil for SQLite
 	schema  int64   // as BackendConfig has it
 	slots   slot.Capacity
+	holder  string // as SetHolder has it
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a

@@ -68,4 +68,18 @@ func requestKeys(w *World) {
 	begin("answered", store.KeyedWrite{Status: 201, Answer: []byte("made")})
 	_, err := w.Store.BeginKeyed(w.Ctx, key, other)
 	w.refused(regie.CodeKeyReused, err)
+
+	// What another process has begun is left where that has ended.
+	key = regie.HashOf([]byte("left"))
+	left := func(what string, want bool) {
+		w.T.Helper()
+		got, err := w.Store.BeginKeyed(w.Ctx, key, request)
+		w.must(err)
+		w.equal(what, got.Left, want)
+	}
+	w.Store.SetHolder("one")
+	left("fresh", false)
+	left("its own", false)
+	w.Store.SetHolder("two")
+	left("of a process that has no lease", true)
 }

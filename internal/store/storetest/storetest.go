@@ -105,6 +105,7 @@ type Store interface {
 	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
 	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
 	ReleaseKeyed(ctx context.Context, key regie.Hash) error
+	SetHolder(holder string)
 	QuickCheck(ctx context.Context) error
 	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
 	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
