@@ -2,15 +2,11 @@ package compat
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -89,12 +85,9 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 		Agent:  a.model,
 		Policy: approval.Policy{OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
 	}
-	key := r.Header.Get("Idempotency-Key")
-	if len(key) > 256 {
-		return submitted{}, refused("Idempotency-Key", "the header Idempotency-Key has more than %d characters", 256)
-	}
-	if caller := access.From(ctx); key != "" && caller != nil && !caller.Token.ID.IsZero() {
-		key = caller.Token.ID.String() + " " + key // what another client calls its request is nothing of this one's
+	key, err := keyOf(r)
+	if err != nil {
+		return submitted{}, err
 	}
 	after, err := s.keyed(ctx, place, key, a.raw)
 	if err != nil {
@@ -103,35 +96,6 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	out, err := s.place(ctx, a, in, place, key)
 	after(err)
 	return out, err
-}
-
-// keyed remembers what came with a key, and refuses another request with it. The function it returns notes what became of the request: one that came to
-// nothing leaves its key to the next one. Where that is not certain, the key stays its own.
-func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, raw []byte) (after func(error), err error) {
-	after = func(error) {}
-	if key == "" || s.Keys == nil {
-		return after, nil
-	}
-	mac := hmac.New(sha256.New, []byte(key)) // what was said cannot be guessed from what is remembered by who does not have the key
-	_, _ = mac.Write(raw)                    // a hash takes everything
-	var heard regie.Hash
-	mac.Sum(heard[:0])
-	hash := regie.HashOf([]byte("openai\x00" + place.ID.String() + "\x00" + key))
-	was, err := s.Keys.BeginKeyed(ctx, hash, heard)
-	if err != nil || !was.Fresh {
-		return after, err
-	}
-	return func(err error) {
-		left := ctx.Err() != nil
-		ctx := context.WithoutCancel(ctx)
-		if err == nil || errors.As(err, new(begun)) {
-			_ = s.Keys.AnswerKeyed(ctx, hash, http.StatusOK, nil) // it stays begun if this fails, and is this request's all the same
-			return
-		}
-		if !left && !passes(regie.CodeOf(err)) {
-			_ = s.Keys.ReleaseKeyed(ctx, hash) // as above
-		}
-	}, nil
 }
 
 // place puts what a request says where it belongs: into the session that it names, into the one whose calls it answers, or into one of its own.

@@ -11,7 +11,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
@@ -46,24 +45,20 @@ type Config struct {
 	Status func(code regie.Code) int
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
-	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a session is held to its request.
+	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a session is held to its request, and none of what is passed on.
 	Keys Keys
+	// Base is as long as the server is there: what is with a provider may outlast its client, and no longer than this. Nil is for ever.
+	Base context.Context //nolint:containedctx // the server's own
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
 	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.
 	KeepAlive time.Duration
 }
 
-// Keys remembers what came with which Idempotency-Key, both as hashes (spec 10.2).
-type Keys interface {
-	// BeginKeyed begins a request, and returns what is known of its key: CodeKeyReused where something else came with it before.
-	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
-	// AnswerKeyed notes that it is stored, ReleaseKeyed forgets one that came to nothing.
-	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
-	ReleaseKeyed(ctx context.Context, key regie.Hash) error
+type server struct {
+	Config
+	working atWork
 }
-
-type server struct{ Config }
 
 // policy is what the caller's token says of approvals, or the server's own word where it says nothing (decision 35).
 func (s *server) policy(ctx context.Context) OnApproval {
@@ -81,7 +76,10 @@ func Handler(c Config) http.Handler {
 	if c.KeepAlive == 0 {
 		c.KeepAlive = 10 * time.Second
 	}
-	s := &server{c}
+	if c.Base == nil {
+		c.Base = context.Background()
+	}
+	s := &server{Config: c, working: atWork{keys: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
@@ -97,7 +95,7 @@ func Handler(c Config) http.Handler {
 
 // Refuse answers a request that does not come as far as the Handler, in the form that whoever asks reads.
 func Refuse(c Config) func(w http.ResponseWriter, r *http.Request, err error) {
-	return (&server{c}).fail
+	return (&server{Config: c}).fail
 }
 
 // missing answers where nothing is, or only by other methods.

@@ -123,7 +123,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	// What is refused for good, or was begun, is not to be asked again by a client's own retries: that would begin it once more.
 	again := "false"
-	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests) && !errors.As(err, new(begun)) {
+	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse) && !errors.As(err, new(begun)) {
 		again = "true"
 	}
 	w.Header().Set("X-Should-Retry", again)

@@ -83,7 +83,8 @@ type passing struct {
 	// added says that it asks for usage that its client did not ask for: that is not passed back.
 	added bool
 	usage usage // what was said of it so far
-	kept  *kept // what was passed on of a stream that may be cached, else nil
+	kept  *kept // what was passed on of a stream that may be given again, else nil
+	*replay
 }
 
 // proxy passes a request on; wrong is what its head cannot be.
@@ -107,11 +108,19 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 		server: s, w: w, r: r, up: up, head: h, api: api,
 		call: store.Proxied{ID: regie.NewID(), WorkspaceID: place.ID, Provider: name, Model: rest, StartedAt: time.Now()},
 	}
+	if done, err := p.passKeyed(place, data); err != nil || done {
+		if err != nil {
+			s.fail(w, r, err)
+		}
+		return
+	}
+	defer func() { p.end() }()
 	if api != APICount && s.Proxy.Caches(h.temperature) {
 		p.fromCache(data)
 		return
 	}
 	if err := p.reserve(data); err != nil {
+		p.released()
 		s.fail(w, r, err)
 		return
 	}
@@ -132,7 +141,7 @@ func (p *passing) reserve(data []byte) error {
 		p.body, _ = p.head.rewritten(data, p.call.Model, "", 0, false)
 		return nil
 	}
-	longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, len(data), p.head.answers, p.head.most)
+	longest, err := p.Proxy.Reserve(p.context(), &p.call, len(data), p.head.answers, p.head.most)
 	if err == nil {
 		p.body, p.added = p.head.rewritten(data, p.call.Model, p.up.MaxTokens, longest, p.api == APIChat)
 	}
@@ -140,7 +149,7 @@ func (p *passing) reserve(data []byte) error {
 }
 
 func (p *passing) send() (*http.Response, error) {
-	request, err := http.NewRequestWithContext(p.r.Context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
+	request, err := http.NewRequestWithContext(p.context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +188,9 @@ func (p *passing) failed(err error) {
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
 	}
+	if neverSent(err) {
+		p.released()
+	}
 	if p.r.Context().Err() != nil {
 		return
 	}
@@ -189,13 +201,18 @@ func (p *passing) failed(err error) {
 // passedOn are the headers of an answer that go through.
 var passedOn = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id", "Request-Id"}
 
-// pass gives the answer to the client, as it comes.
-func (p *passing) pass(response *http.Response) {
+// heads gives the client what an answer says of itself.
+func (p *passing) heads(of http.Header) {
 	for _, name := range passedOn {
-		if v := response.Header[name]; len(v) > 0 {
+		if v := of[name]; len(v) > 0 {
 			p.w.Header()[name] = v
 		}
 	}
+}
+
+// pass gives the answer to the client, as it comes.
+func (p *passing) pass(response *http.Response) {
+	p.heads(response.Header)
 	streams := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
 	if response.StatusCode == http.StatusOK && streams {
 		p.passStream(response.Body)
@@ -208,6 +225,7 @@ func (p *passing) pass(response *http.Response) {
 	}
 	if response.StatusCode == http.StatusOK {
 		p.used(data)
+		p.answered(response.Header.Get("Content-Type"), data)
 	} else {
 		p.refusedBy(response.StatusCode)
 		data = p.up.Hide(data)
@@ -219,6 +237,7 @@ func (p *passing) pass(response *http.Response) {
 
 // refusedBy notes that the provider refused: it charges nothing for that.
 func (p *passing) refusedBy(status int) {
+	p.released()
 	p.call.Money.Known = true
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -248,13 +267,17 @@ func (p *passing) passStream(body io.Reader) {
 			skip = false
 		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && bytes.Contains(line, []byte(`"choices":[]`)):
 			skip = true
-		case p.give(line) != nil:
+		case p.give(line) != nil && p.replay == nil:
 			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
 			return
 		}
 		if err != nil {
 			_ = flush.Flush()
-			if !errors.Is(err, io.EOF) {
+			if errors.Is(err, io.EOF) {
+				if said := p.kept.whole(p.api); said != nil {
+					p.answered("text/event-stream", said)
+				}
+			} else {
 				p.call.Code = regie.CodeTruncatedStream
 				_ = flush.SetWriteDeadline(time.Unix(1, 0)) // the end of the answer can be written no more
 			}

@@ -15,13 +15,14 @@ const maxKept = 1 << 20
 // kept is what a stream said, so that it can be given again. The nil one keeps nothing.
 type kept struct {
 	data []byte
+	most int
 	over bool // it is longer than what is kept
 }
 
 func (k *kept) add(piece []byte) {
 	switch {
 	case k == nil || k.over:
-	case len(k.data)+len(piece) > maxKept:
+	case len(k.data)+len(piece) > k.most:
 		k.data, k.over = nil, true
 	default:
 		k.data = append(k.data, piece...)
@@ -30,6 +31,9 @@ func (k *kept) add(piece []byte) {
 
 // whole is the stream where it came to its end by its API's own mark, else nil.
 func (k *kept) whole(api string) []byte {
+	if k == nil {
+		return nil
+	}
 	mark, other := []byte("\ndata: [DONE]"), []byte("\ndata:[DONE]")
 	switch api {
 	case APIResponses:
@@ -52,14 +56,15 @@ type cacheable struct {
 // fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first has a stream as it comes, the others when it is whole.
 func (p *passing) fromCache(data []byte) {
 	var c cacheable
-	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(data), func() ([]byte, error) { return p.askKept(data, &c) })
+	answer, fresh, err := p.Proxy.Ask(p.context(), &p.call, p.cacheKey(data), func() ([]byte, error) { return p.askKept(data, &c) })
 	var no refusal
 	switch {
 	case errors.As(err, &no):
-		p.w.Header().Set("Content-Type", no.header.Get("Content-Type"))
+		p.heads(no.header)
 		p.w.WriteHeader(no.status)
 		_, _ = p.w.Write(no.data)
 	case err != nil && !c.asked:
+		p.released()
 		p.fail(p.w, p.r, err)
 		return
 	case err != nil:
@@ -76,6 +81,7 @@ func (p *passing) fromCache(data []byte) {
 			kind = "text/event-stream"
 		}
 		p.w.Header().Set("Content-Type", kind)
+		p.answered(kind, answer)
 		_, _ = p.w.Write(answer) // the client has gone
 	}
 	p.done()
@@ -84,11 +90,16 @@ func (p *passing) fromCache(data []byte) {
 // cacheKey is what an answer may be given again for: the API, the request without what has no part in its answer, and what a header says of how it is meant.
 func (p *passing) cacheKey(data []byte) regie.Hash {
 	of := p.head.cacheKey(data, p.call.Model)
-	words := []string{p.api, of.String()}
+	return regie.HashOf([]byte(strings.Join(append(p.meant(), of.String()), "\x00")))
+}
+
+// meant is how a request is meant, beside what it says.
+func (p *passing) meant() []string {
+	words := []string{p.api}
 	for _, name := range p.up.Passes {
 		words = append(words, strings.Join(p.r.Header.Values(name), ","))
 	}
-	return regie.HashOf([]byte(strings.Join(words, "\x00")))
+	return words
 }
 
 // askKept asks the provider. A stream is passed on as it comes; what is returned of it is what others may be given, nil where that is nothing.
@@ -103,9 +114,12 @@ func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		c.passed, p.kept = true, &kept{}
+		c.passed = true
+		if p.kept == nil {
+			p.kept = &kept{most: maxKept}
+		}
 		p.pass(response)
-		if p.call.Code != "" {
+		if p.call.Code != "" || len(p.kept.data) > maxKept {
 			return nil, nil
 		}
 		return p.kept.whole(p.api), nil

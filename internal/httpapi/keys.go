@@ -3,10 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -107,15 +103,11 @@ func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (
 	if err != nil {
 		return nil, err
 	}
-	mac := hmac.New(sha256.New, []byte(in.Key)) // what was said cannot be guessed from what is remembered by who does not have the key
-	_, _ = mac.Write(said)                      // a hash takes everything
-	var heard regie.Hash
-	mac.Sum(heard[:0])
 	k := &keyedWrite{keys: s.Keys, id: id, key: in.Key, hash: regie.HashOf([]byte("idempotency-key\x00" + in.Key))}
 	if k.done, err = s.turns.take(r.Context(), k.hash); err != nil {
 		return nil, err
 	}
-	if k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, heard); err != nil {
+	if k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, store.HashUnder(in.Key, said)); err != nil {
 		k.done()
 		return nil, err
 	}
@@ -137,7 +129,7 @@ func (k *keyedWrite) before() (answer []byte, err error) {
 	case k.was.Status != 0 && secret[k.id]:
 		return nil, regie.Errorf(regie.CodeConflict, "this was made when the same request came first, and its secret is shown once: make another one with a key of its own")
 	case k.was.Status != 0 && len(k.was.Answer) > 0:
-		return k.open()
+		return store.OpenAnswer(k.key, k.hash, k.was.Answer)
 	case repeatable[k.id]:
 		return nil, nil
 	case k.was.Status != 0:
@@ -169,33 +161,10 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 		return
 	}
 	var sealed []byte
-	if seal, err := k.seal(); err == nil && !secret[k.id] && len(answer) <= maxAnswer {
-		sealed = seal.Seal(nil, nil, answer, k.hash[:]) //nolint:gosec // the nonce is random, and the library's own
+	if !secret[k.id] && len(answer) <= maxAnswer {
+		sealed = store.SealAnswer(k.key, k.hash, answer)
 	}
 	_ = k.keys.AnswerKeyed(ctx, k.hash, status, sealed) // as above
-}
-
-// seal is made of the key, which is stored nowhere: an answer can be read by who asks again, and by nobody else.
-func (k *keyedWrite) seal() (cipher.AEAD, error) {
-	mac := hmac.New(sha256.New, []byte(k.key))
-	_, _ = mac.Write([]byte("the answer")) // a hash takes everything
-	block, err := aes.NewCipher(mac.Sum(nil))
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-func (k *keyedWrite) open() ([]byte, error) {
-	seal, err := k.seal()
-	if err != nil {
-		return nil, err
-	}
-	answer, err := seal.Open(nil, nil, k.was.Answer, k.hash[:])
-	if err != nil {
-		return nil, regie.Errorf(regie.CodeCorrupt, "the answer that was kept for this key cannot be read")
-	}
-	return answer, nil
 }
 
 // write does a write once for its key, and answers it: with what the same request was answered before, where that is known.

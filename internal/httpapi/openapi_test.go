@@ -497,4 +497,6 @@ func placesOf(path string) (names []string) {
 }
 
 // rows are the operations of a server that serves nothing.
-func rows() []operation { return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations() }
+func rows() []operation {
+	return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations()
+}

@@ -1,6 +1,14 @@
 package store
 
-import "time"
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"time"
+
+	"github.com/regie-run/regie"
+)
 
 // KeysKept is how long an Idempotency-Key is remembered, at the least (spec 10.2).
 const KeysKept = 24 * time.Hour
@@ -15,4 +23,44 @@ type KeyedWrite struct {
 	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it was; Answer is what was noted, opaque to the store.
 	Status int
 	Answer []byte
+}
+
+// HashUnder is the hash of what was said with an Idempotency-Key: who does not have the key cannot guess it from what is remembered.
+func HashUnder(key string, said []byte) (out regie.Hash) {
+	mac := hmac.New(sha256.New, []byte(key))
+	_, _ = mac.Write(said) // a hash takes everything
+	mac.Sum(out[:0])
+	return out
+}
+
+// SealAnswer seals an answer with the Idempotency-Key of its request, which is stored nowhere: it can be read by who asks again, and by nobody else.
+// It returns nil where that cannot be done. The hash is the one that the key is remembered by.
+func SealAnswer(key string, hash regie.Hash, answer []byte) []byte {
+	seal, err := sealOf(key)
+	if err != nil {
+		return nil
+	}
+	return seal.Seal(nil, nil, answer, hash[:]) //nolint:gosec // the nonce is random, and the library's own
+}
+
+// OpenAnswer opens what SealAnswer sealed.
+func OpenAnswer(key string, hash regie.Hash, sealed []byte) ([]byte, error) {
+	seal, err := sealOf(key)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := seal.Open(nil, nil, sealed, hash[:])
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeCorrupt, "the answer that was kept for this key cannot be read")
+	}
+	return answer, nil
+}
+
+func sealOf(key string) (cipher.AEAD, error) {
+	secret := HashUnder(key, []byte("the answer"))
+	block, err := aes.NewCipher(secret[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
