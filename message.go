@@ -70,6 +70,8 @@ type Author struct {
 	Model string     `json:"model,omitempty"`
 	// Provider is set where a fallback has answered in place of the run's own provider (spec 3.6).
 	Provider string `json:"provider_id,omitempty"`
+	// TokenID is the token with which a user's message came, zero where none did.
+	TokenID ID `json:"token_id,omitzero"`
 }
 
 // PartType is the type of a part of a canonical turn (decision 7).

@@ -71,6 +71,8 @@ type Session struct {
 	State       SessionState `json:"state"`
 	// Origin is empty for a session that a person began, and OriginAPISession for one of an OpenAI-compatible client (decision 35).
 	Origin SessionOrigin `json:"origin,omitempty"`
+	// TokenID is the token that began it: to one that only opens /v1 it is its own (spec 11.2). It is zero where no token did.
+	TokenID ID `json:"token_id,omitzero"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool       `json:"require_validation,omitempty"`
 	EndReason         SessionEnd `json:"end_reason,omitempty"`

@@ -24,6 +24,11 @@ func (c *Caller) Has(scope regie.TokenScope) bool {
 	return c.everything() || slices.Contains(c.Token.Scopes, scope)
 }
 
+// Began reports whether a session was begun with the caller's token.
+func (c *Caller) Began(session *regie.Session) bool {
+	return !c.everything() && session.TokenID == c.Token.ID
+}
+
 // Restricted reports whether the caller sees some workspaces only.
 func (c *Caller) Restricted() bool { return len(c.Token.Workspaces) > 0 }
 

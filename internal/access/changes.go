@@ -55,14 +55,14 @@ func (c *confined) Revoke(ctx context.Context, in dispatch.RevokeRequest) error 
 	return c.inner.Revoke(ctx, in)
 }
 
-// Remove implements dispatch.Sessions. A session of an OpenAI-compatible client is that client's own, which may have it forgotten.
+// Remove implements dispatch.Sessions. A session of an OpenAI-compatible client is its token's own, which may have it forgotten.
 func (c *confined) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
 	if err := c.mine(ctx, in.SessionID); err != nil {
 		return store.Removed{}, err
 	}
 	if err := Require(ctx, regie.ScopeAdmin); err != nil {
 		view, failed := c.inner.Sessions(ctx, store.SessionFilter{ID: in.SessionID, Limit: 1})
-		if failed != nil || len(view) == 0 || view[0].Origin != regie.OriginAPISession || Require(ctx, regie.ScopeCompletions) != nil {
+		if failed != nil || len(view) == 0 || view[0].Origin != regie.OriginAPISession || !From(ctx).Began(&view[0].Session) || Require(ctx, regie.ScopeCompletions) != nil {
 			return store.Removed{}, err
 		}
 	}
@@ -98,6 +98,7 @@ func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.For
 	if err != nil {
 		return store.Forked{}, err
 	}
+	in.TokenID = From(ctx).Token.ID
 	return c.inner.Fork(ctx, in)
 }
 
@@ -219,6 +220,7 @@ func (c *confined) NewSession(ctx context.Context, in dispatch.SessionRequest) (
 	if err != nil {
 		return regie.Session{}, err
 	}
+	in.TokenID = From(ctx).Token.ID
 	return c.inner.NewSession(ctx, in)
 }
 

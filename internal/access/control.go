@@ -167,7 +167,7 @@ func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 			return dispatch.Run{}, err
 		}
 	}
-	in.By, in.LeavesWaits = caller.by(""), !caller.Has(regie.ScopeApprove)
+	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, !caller.Has(regie.ScopeApprove)
 	switch {
 	case caller.Restricted():
 		if err := c.place(ctx, &in); err != nil {
@@ -213,10 +213,13 @@ func (c *confined) Resume(ctx context.Context, round regie.ID) error {
 	return c.say(ctx, round, c.inner.Resume)
 }
 
-// TakeBack implements dispatch.Control.
+// TakeBack implements dispatch.Control. To who may not read, what others said is not there.
 func (c *confined) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
 	if err := c.mine(ctx, in.SessionID); err != nil {
 		return regie.Message{}, err
+	}
+	if caller := From(ctx); !caller.Has(regie.ScopeRead) {
+		in.TokenID = caller.Token.ID
 	}
 	return c.inner.TakeBack(ctx, in)
 }
@@ -247,9 +250,13 @@ func ask[A any](ctx context.Context, c *confined, about regie.ID, question func(
 	return question(ctx, about)
 }
 
-// Stop implements dispatch.Control.
+// Stop implements dispatch.Control. To who may not read, only what they said themselves comes back.
 func (c *confined) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
-	return ask(ctx, c, session, c.inner.Stop)
+	out, err := ask(ctx, c, session, c.inner.Stop)
+	if caller := From(ctx); err == nil && !caller.Has(regie.ScopeRead) {
+		out.Withdrawn = slices.DeleteFunc(out.Withdrawn, func(m regie.Message) bool { return m.Author.TokenID != caller.Token.ID })
+	}
+	return out, err
 }
 
 // RequestControl implements dispatch.Control.

@@ -240,7 +240,7 @@ func (l *local) stop(ctx context.Context, session regie.ID) error {
 
 // TakeBack implements dispatch.Control.
 func (l *local) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
-	return l.store.TakeBack(ctx, in.SessionID, in.MessageID)
+	return l.store.TakeBack(ctx, in.SessionID, in.MessageID, in.TokenID)
 }
 
 // CloseSession implements dispatch.Control.

@@ -25,8 +25,8 @@ func passingHouse(t *testing.T, v *vendor, change func(*config.Config)) *house {
 	return d.serve("127.0.0.1:0")
 }
 
-// said asks with a key and reads the answer.
-func (h *house) said(path, key, body string, changes ...func(*http.Request)) (status int, text string, of http.Header) {
+// keyed asks with a key and reads the answer.
+func (h *house) keyed(path, key, body string, changes ...func(*http.Request)) (status int, text string, of http.Header) {
 	h.t.Helper()
 	response := h.ask(http.MethodPost, path, body, append(changes, carrying("Idempotency-Key", key))...)
 	defer response.Body.Close()
@@ -65,7 +65,7 @@ func TestProxyKey(t *testing.T) {
 	}
 	for round := range 3 {
 		for i, c := range requests {
-			status, text, header := h.said(c.path, fmt.Sprint("k", i), c.body, c.change)
+			status, text, header := h.keyed(c.path, fmt.Sprint("k", i), c.body, c.change)
 			if again := header.Get("Idempotent-Replayed") == "true"; status != http.StatusOK || text != c.want || again != (round > 0) {
 				t.Errorf("round %d, request %d: %d %s %v", round, i, status, text, header)
 			}
@@ -81,12 +81,12 @@ func TestProxyKey(t *testing.T) {
 		t.Errorf("the vendor was asked %d times for %d requests", v.asked(), len(requests))
 	}
 	other := map[string]func() (int, string, http.Header){
-		"another body": func() (int, string, http.Header) { return h.said(passChat, "k0", requests[0].body+" ") },
+		"another body": func() (int, string, http.Header) { return h.keyed(passChat, "k0", requests[0].body+" ") },
 		"another header": func() (int, string, http.Header) {
-			return h.said(passMessages, "k2", requests[2].body, requests[3].change)
+			return h.keyed(passMessages, "k2", requests[2].body, requests[3].change)
 		},
 		"an agent": func() (int, string, http.Header) {
-			return h.said(passChat, "k0", `{"model":"main","messages":[{"role":"user","content":"hi"}]}`)
+			return h.keyed(passChat, "k0", `{"model":"main","messages":[{"role":"user","content":"hi"}]}`)
 		},
 	}
 	for name, ask := range other {
@@ -94,7 +94,7 @@ func TestProxyKey(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if status, text, _ := h.said(passChat, "fresh", requests[0].body); status != http.StatusOK || v.asked() != len(requests)+1 {
+	if status, text, _ := h.keyed(passChat, "fresh", requests[0].body); status != http.StatusOK || v.asked() != len(requests)+1 {
 		t.Errorf("%d %s", status, text)
 	}
 }
@@ -114,7 +114,7 @@ func TestProxyKeyRefused(t *testing.T) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
-		if status, _, of := h.said(passChat, key, body); status != http.StatusTooManyRequests || of.Get("Retry-After") != "7" {
+		if status, _, of := h.keyed(passChat, key, body); status != http.StatusTooManyRequests || of.Get("Retry-After") != "7" {
 			t.Errorf("%s: %d %v", body, status, of)
 		}
 		answer = func(w http.ResponseWriter, _ *http.Request) { // cut
@@ -123,7 +123,7 @@ func TestProxyKeyRefused(t *testing.T) {
 		}
 		for range 2 {
 			want := map[bool]string{true: "PROVIDER_BROKEN", false: "OUTCOME_UNKNOWN"}[v.asked() == before+1]
-			if status, text, of := h.said(passChat, key, body); status < 400 || !strings.Contains(text, want) || of.Get("X-Should-Retry") != "false" {
+			if status, text, of := h.keyed(passChat, key, body); status < 400 || !strings.Contains(text, want) || of.Get("X-Should-Retry") != "false" {
 				t.Errorf("%s: %d %s, want %s", body, status, text, want)
 			}
 		}
@@ -132,7 +132,7 @@ func TestProxyKeyRefused(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if status, text, _ := h.said(passChat, "gone", `{"model":"gone/x","messages":[]}`); status != http.StatusBadGateway {
+		if status, text, _ := h.keyed(passChat, "gone", `{"model":"gone/x","messages":[]}`); status != http.StatusBadGateway {
 			t.Errorf("%d %s", status, text)
 		}
 	}
@@ -170,7 +170,7 @@ func TestProxyKeyTogether(t *testing.T) {
 	texts := make(chan string, 4)
 	for range cap(texts) {
 		go func() {
-			_, text, _ := h.said(passChat, "k", body)
+			_, text, _ := h.keyed(passChat, "k", body)
 			texts <- text
 		}()
 	}
@@ -230,11 +230,11 @@ func TestProxyKeyKilled(t *testing.T) {
 					t.Fatalf("the child was not killed: %v\n%s", err, out)
 				}
 				h := d.serve("127.0.0.1:0")
-				status, text, of := h.said(passChat, "k", body)
+				status, text, of := h.keyed(passChat, "k", body)
 				if early && (status != http.StatusConflict || !strings.Contains(text, "KEY_IN_USE") || of.Get("X-Should-Retry") != "true") || !early && text != want {
 					t.Errorf("%d %s", status, text)
 				}
-				if status, text, _ := h.said(passChat, "k", body+" "); status != http.StatusConflict || !strings.Contains(text, "KEY_REUSED") {
+				if status, text, _ := h.keyed(passChat, "k", body+" "); status != http.StatusConflict || !strings.Contains(text, "KEY_REUSED") {
 					t.Errorf("%d %s", status, text)
 				}
 				if v.asked() != 1 {

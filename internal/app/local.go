@@ -94,11 +94,11 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, Command: in.Command != "", History: imported(&in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
-			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin,
+			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin, TokenID: in.TokenID,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String()}, ClientID: in.ClientID,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String(), TokenID: in.TokenID}, ClientID: in.ClientID,
 			Text: typed(&in), Rich: in.Segments,
 			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
 		},

@@ -161,7 +161,7 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 	}
 	if _, err := l.store.CreateSession(ctx, regie.Session{
 		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: name, Type: cmp.Or(in.Type, regie.SessionChat),
-		Provider: l.config.Provider, Model: l.config.Model, RequireValidation: in.RequireValidation,
+		Provider: l.config.Provider, Model: l.config.Model, RequireValidation: in.RequireValidation, TokenID: in.TokenID,
 	}); err != nil {
 		return regie.Session{}, err
 	}

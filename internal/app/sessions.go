@@ -92,7 +92,7 @@ func (l *local) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked
 			return store.Forked{}, err
 		}
 	}
-	return l.store.Fork(ctx, store.Fork{SessionID: in.SessionID, From: in.From, At: in.At, Round: in.RoundID, Name: in.Name})
+	return l.store.Fork(ctx, store.Fork{SessionID: in.SessionID, From: in.From, At: in.At, Round: in.RoundID, Name: in.Name, TokenID: in.TokenID})
 }
 
 // Remove implements dispatch.Sessions.

@@ -134,7 +134,7 @@ func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, p
 
 // goOn adds what a request has last to a session that is there.
 func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
-	summary, err := s.summary(ctx, a.session, place)
+	summary, err := s.summary(ctx, a.session, place, regie.ScopeChat)
 	if err != nil {
 		return submitted{}, err
 	}
@@ -181,13 +181,13 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 	return out, err
 }
 
-// summary is a session of the workspace; one of another is as unknown as one that is nowhere.
-func (s *server) summary(ctx context.Context, session regie.ID, place regie.Workspace) (store.SessionSummary, error) {
+// summary is a session of the workspace; one of another, or of another token's, is as unknown as one that is nowhere. Scope is what opens those of others.
+func (s *server) summary(ctx context.Context, session regie.ID, place regie.Workspace, scope regie.TokenScope) (store.SessionSummary, error) {
 	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
 	if err != nil {
 		return store.SessionSummary{}, err
 	}
-	if len(list) != 1 || list[0].ID != session || list[0].WorkspaceID != place.ID || !speaks(ctx, &list[0].Session) {
+	if len(list) != 1 || list[0].ID != session || list[0].WorkspaceID != place.ID || !opens(ctx, &list[0].Session, scope) {
 		return store.SessionSummary{}, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)}
 	}
 	return list[0], nil

@@ -120,10 +120,10 @@ func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 	}
 }
 
-// speaks reports whether who asks may speak in a session: one that a person began is no endpoint's, unless the token opens such ones too.
-func speaks(ctx context.Context, session *regie.Session) bool {
+// opens reports whether a session is there for who asks: one that their token did not begin is, where the token has the scope for what they want of it.
+func opens(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
 	caller := access.From(ctx)
-	return caller == nil || session.Origin == regie.OriginAPISession || caller.Has(regie.ScopeChat)
+	return caller == nil || caller.Has(scope) || caller.Began(session)
 }
 
 // model is one line of the list of models.

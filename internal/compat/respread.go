@@ -204,7 +204,7 @@ func (a *asking) take(item *inputItem, param string) error {
 }
 
 // response finds a stored response, as a client names it.
-func (s *server) stored(r *http.Request) (session, round regie.ID, err error) {
+func (s *server) stored(r *http.Request, scope regie.TokenScope) (session, round regie.ID, err error) {
 	session, round, _, ok := parseResponseID(r.PathValue("id"))
 	unknown := &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id")))}
 	if !ok {
@@ -214,7 +214,7 @@ func (s *server) stored(r *http.Request) (session, round regie.ID, err error) {
 	if err != nil {
 		return session, round, err
 	}
-	_, err = s.summary(r.Context(), session, place)
+	_, err = s.summary(r.Context(), session, place, scope)
 	if regie.CodeOf(err) == regie.CodeNotFound {
 		err = unknown
 	}

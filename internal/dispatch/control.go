@@ -120,10 +120,11 @@ type RunRequest struct {
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
-	// By is who says it, where that is not the owner, and LeavesWaits that they may not answer (spec 10.2): a message that would be taken as the answer
-	// to a question, or withdraw what a person was asked, is refused with CodeMissingScope. Only who lets callers in says either; no request does.
-	By          string `json:"-"`
-	LeavesWaits bool   `json:"-"`
+	// By is who says it, where that is not the owner, TokenID the token that they show, and LeavesWaits that they may not answer (spec 10.2): a message that would be taken as the answer
+	// to a question, or withdraw what a person was asked, is refused with CodeMissingScope. Only who lets callers in says any of it; no request does.
+	By          string   `json:"-"`
+	TokenID     regie.ID `json:"-"`
+	LeavesWaits bool     `json:"-"`
 }
 
 // Run is the answer to a RunRequest.
@@ -152,6 +153,8 @@ type Stopped struct {
 type TakeBackRequest struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	MessageID regie.ID `json:"message_id" required:"true"`
+	// TokenID leaves only what came with that token to be taken back: all else is not there. Only who lets callers in says it; no request does.
+	TokenID regie.ID `json:"-"`
 }
 
 // RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes nothing.

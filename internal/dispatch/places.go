@@ -56,6 +56,8 @@ type SessionRequest struct {
 	Name        string            `json:"name,omitempty"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
+	// TokenID is the token of who makes it. Only who lets callers in says it; no request does.
+	TokenID regie.ID `json:"-"`
 }
 
 // AgentView is an agent as it answers now.

@@ -45,6 +45,8 @@ type ForkRequest struct {
 	At      int64    `json:"at,omitempty"`
 	RoundID regie.ID `json:"round_id,omitzero"`
 	Name    string   `json:"name,omitempty"`
+	// TokenID is the token of who forks. Only who lets callers in says it; no request does.
+	TokenID regie.ID `json:"-"`
 }
 
 // RemoveRequest removes a session. Removing what is removed changes nothing.

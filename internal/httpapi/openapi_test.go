@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -24,7 +23,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 )
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html anew")
@@ -479,7 +477,7 @@ func kindOf(s *jsonschema.Schema) string {
 	case s.Type != "":
 		return s.Type
 	case len(s.Types) > 0:
-		return fmt.Sprint(strings.Join(s.Types, " | "))
+		return strings.Join(s.Types, " | ")
 	case len(s.AnyOf) > 0:
 		return kindOf(s.AnyOf[len(s.AnyOf)-1])
 	}
@@ -494,9 +492,4 @@ func placesOf(path string) (names []string) {
 		}
 	}
 	return names
-}
-
-// rows are the operations of a server that serves nothing.
-func rows() []operation {
-	return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations()
 }

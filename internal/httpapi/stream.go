@@ -39,6 +39,8 @@ type stream struct {
 	plain *plainStream // nil: all of it
 	// ends reports whether an event is the last one; nil: none is.
 	ends func(*regie.Event) bool
+	// tells reports whether an item is this client's to hear; nil: all are.
+	tells func(dispatch.Item) bool
 
 	mu     sync.Mutex
 	begun  bool
@@ -112,7 +114,8 @@ func lastEvent(r *http.Request, after int64) (int64, error) {
 	return seq, nil
 }
 
-// streamRound streams what follows a message that was accepted, to the end of the round that answers it.
+// streamRound streams what follows a message that was accepted, to the end of the round that answers it: to who may not read the session, only what
+// came of the message.
 func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accepted, format string) {
 	out := newStream(w)
 	round, admitted := sent.RoundID, sent.Admitted
@@ -143,6 +146,14 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 			return
 		}
 		out.plain = &plainStream{tells: func(of regie.ID) bool { return admitted && of == round }, upTo: head}
+	}
+	if own := privately(r, sent.MessageID); own != nil {
+		out.tells = func(item dispatch.Item) bool {
+			if !admitted {
+				return own.tells(item, regie.ID{})
+			}
+			return own.tells(item, round)
+		}
 	}
 	after := max(0, sent.Seq-1)
 	w.Header().Set("X-Regie-Session", sent.SessionID.String())
@@ -364,6 +375,7 @@ func (o *stream) item(item dispatch.Item) error {
 	var err error
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
 	switch {
+	case o.tells != nil && !o.tells(item):
 	case o.plain != nil:
 		frames, err = o.plain.frames(item)
 	default:

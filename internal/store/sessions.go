@@ -79,6 +79,8 @@ type Fork struct {
 	At    int64
 	Round regie.ID
 	Name  string // empty: that of From
+	// TokenID is the token of who forks: the fork is theirs, whoever began From.
+	TokenID regie.ID
 }
 
 // Forked is the answer to a Fork.

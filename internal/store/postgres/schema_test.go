@@ -38,6 +38,7 @@ var refusals = map[string]struct{ sql, says string }{
 	"idle with an open round":        {"UPDATE sessions SET state = 'IDLE' WHERE state = 'ACTIVE'", "is open"},
 	"removed with an open round":     {"UPDATE sessions SET deleted_at = 1 WHERE state = 'ACTIVE'", "no round open"},
 	"session of another":             {"UPDATE sessions SET user_id = gen_random_uuid()", "never changes"},
+	"session of another token":       {"UPDATE sessions SET token_id = gen_random_uuid()", "never changes"},
 	"call without its code":          {"UPDATE calls SET state = 'NOT_RUN', settled_at = 1, error = '{}' WHERE state = 'PROPOSED'", "check"},
 	"settled without a result":       {"UPDATE calls SET state = 'FAILED', settled_at = 1 WHERE state = 'PROPOSED'", "check"},
 	"effect without an intent":       {"UPDATE calls SET state = 'SUCCEEDED', started_at = 1, settled_at = 1, result = '' WHERE kind = 'action' AND state = 'AWAITING_APPROVAL'", "exactly one result"},

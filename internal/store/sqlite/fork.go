@@ -97,7 +97,7 @@ func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
 	c.out.Session = from
 	session := &c.out.Session
 	session.ID, session.Type, session.State, session.EndReason, session.Origin = c.to, regie.SessionChat, regie.SessionIdle, "", ""
-	session.CreatedAt, session.LastActivity, session.Epoch = c.now, c.now, 0
+	session.CreatedAt, session.LastActivity, session.Epoch, session.TokenID = c.now, c.now, 0, in.TokenID
 	session.ForkedFrom = &regie.ForkPoint{SessionID: in.From, Seq: last}
 	if in.Name != "" {
 		session.Name = in.Name
@@ -252,9 +252,9 @@ func (c *copying) store(t *tx, from regie.ID) error {
 	}
 	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision 49).
 	if err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
-			forked_from, forked_at_seq, state, created_at)
-		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, 'IDLE', ?
-		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, at, source); err != nil {
+			forked_from, forked_at_seq, token_id, state, created_at)
+		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
+		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source); err != nil {
 		return err
 	}
 	for i := range c.rows {

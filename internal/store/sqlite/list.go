@@ -17,7 +17,7 @@ const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender =
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
 // summaries reads sessions s with what a list says of them; ?1 is the user whose read marks count.
-const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api',
+const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api', s.token_id,
 		s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.name, coalesce(w.root, ''), c.head,
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq IS NOT NULL),
 		(SELECT count(*) FROM rounds r WHERE r.session = s.n),
@@ -70,7 +70,7 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 		var forked regie.ID
 		var at sql.NullInt64
 		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api,
-			&created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
+			&s.TokenID, &created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
 			return nil, err
 		}
 		s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)

@@ -334,17 +334,20 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in the thread (decision 10). Whether it does or
-// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing.
-func (s *Store) TakeBack(ctx context.Context, session, message regie.ID) (regie.Message, error) {
+// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing. With a token, what did not come with
+// it is not there.
+func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
 	now := time.Now().UTC()
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
 		var chain int64
 		var seq, pending, withdrawn sql.NullInt64
-		err := t.row(`SELECT m.session, m.seq, m.pending_seq, m.withdrawn_at FROM messages m JOIN sessions s ON s.n = m.session
-			WHERE m.id = ? AND s.id = ? AND s.deleted_at IS NULL`, message, session).Scan(&chain, &seq, &pending, &withdrawn)
+		var body sql.NullString
+		err := t.row(`SELECT m.session, m.seq, m.pending_seq, m.withdrawn_at, b.body FROM messages m JOIN sessions s ON s.n = m.session
+			LEFT JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) LEFT JOIN event_bodies b ON b.n = e.n
+			WHERE m.id = ? AND s.id = ? AND s.deleted_at IS NULL`, message, session).Scan(&chain, &seq, &pending, &withdrawn, &body)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
+		case errors.Is(err, sql.ErrNoRows), err == nil && !token.IsZero() && !cameWith(body.String, token):
 			return notFound("message", message)
 		case err != nil || withdrawn.Valid:
 			return err
@@ -379,6 +382,12 @@ func (s *Store) TakeBack(ctx context.Context, session, message regie.ID) (regie.
 		return regie.Message{}, explain(err, FileName)
 	}
 	return out[0], nil
+}
+
+// cameWith reports whether a message, as it is stored, came with a token; of an erased one nobody knows.
+func cameWith(body string, token regie.ID) bool {
+	var m regie.Message
+	return json.Unmarshal([]byte(body), &m) == nil && m.Author.TokenID == token
 }
 
 // Withdrawn returns the messages that the end of a session's newest round gave back, in the order in which they came (decision 10).

@@ -57,10 +57,10 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 	var api bool
 	var forked regie.ID
 	var at sql.NullInt64
-	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api',
+	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api', s.token_id,
 			s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.id, w.name, w.root, w.found_by, w.created_at
 		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
-		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api,
+		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api, &s.TokenID,
 			&created, &last, &s.Epoch, &forked, &at, &w.ID, &w.Name, &root, &w.FoundBy, &made)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("session", id)

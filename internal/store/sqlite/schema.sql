@@ -127,7 +127,7 @@ CREATE TABLE sessions (
     expires_at         INTEGER,
     created_at         INTEGER NOT NULL,
     closed_at          INTEGER,
-    deleted_at         INTEGER, -- a tombstone: the row stays, bodies go (decision 15)
+    deleted_at         INTEGER, token_id BLOB CHECK (token_id IS NULL OR length(token_id) = 16), -- a tombstone: the row stays, bodies go (decision 15)
     CHECK (end_reason IS NULL OR state = 'CLOSED'),
     CHECK ((closed_at IS NOT NULL) = (state = 'CLOSED')),
     CHECK ((forked_from IS NULL) = (forked_at_seq IS NULL)),
@@ -946,6 +946,9 @@ CREATE TABLE request_keys (
 
 CREATE INDEX request_keys_by_age ON request_keys (at);
 
+CREATE TRIGGER sessions_token BEFORE UPDATE OF token_id ON sessions
+BEGIN SELECT RAISE(ABORT, 'which token began a session never changes (spec 11.2)'); END;
+
 -- version 0 1
 
 -- version 1 1
@@ -987,6 +990,8 @@ CREATE INDEX request_keys_by_age ON request_keys (at);
 -- version 22 1
 
 -- version 25 1
+
+-- version 26 1
 
 -- version 28 1
 

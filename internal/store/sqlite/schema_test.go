@@ -185,7 +185,7 @@ var fixed = map[string]map[string]string{
 	"sessions": {
 		"n": "4711", "rowid": "4711", "id": "randomblob(16)", "workspace_id": "randomblob(16)", "user_id": "randomblob(16)",
 		"type": "'SEED'", "created_at": "4711", "parent_call": "randomblob(16)", "forked_from": "randomblob(16)",
-		"forked_at_seq": "4711",
+		"forked_at_seq": "4711", "token_id": "randomblob(16)",
 	},
 	"rounds": {
 		"id": "randomblob(16)", "session": "4711", "number": "4711", "reason": "'TASK_CALLBACK'", "limits": "'{}'",
@@ -271,7 +271,7 @@ func full(t *testing.T, dir string) {
 		"INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, state, created_at) SELECT randomblob(16), session, id, 'TASK', randomblob(16), randomblob(16), 'OPEN', 1 FROM rounds LIMIT 1",
 		"INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id) SELECT randomblob(16), session, 2, 'USER', 'text', 'user', 'x' FROM rounds LIMIT 1",
 		"INSERT INTO chains (kind, owner_id, mac, head_at) VALUES ('session', randomblob(16), zeroblob(32), 1), ('session', randomblob(16), zeroblob(32), 1), ('session', randomblob(16), zeroblob(32), 1)",
-		"INSERT INTO sessions (n, id, workspace_id, user_id, agent, type, provider, model, state, end_reason, created_at, closed_at, forked_from, forked_at_seq) SELECT (SELECT max(n) - 1 FROM chains), randomblob(16), workspace_id, user_id, agent, 'AUTOMATION', provider, model, 'CLOSED', 'COMPLETED', 1, 1, id, 1 FROM sessions LIMIT 1",
+		"INSERT INTO sessions (n, id, workspace_id, user_id, agent, type, provider, model, state, end_reason, created_at, closed_at, forked_from, forked_at_seq, token_id) SELECT (SELECT max(n) - 1 FROM chains), randomblob(16), workspace_id, user_id, agent, 'AUTOMATION', provider, model, 'CLOSED', 'COMPLETED', 1, 1, id, 1, randomblob(16) FROM sessions LIMIT 1",
 		"INSERT INTO sessions (n, id, workspace_id, user_id, agent, type, provider, model, parent_call, created_at) SELECT (SELECT max(n) FROM chains), randomblob(16), workspace_id, user_id, agent, 'SUBAGENT', provider, model, randomblob(16), 1 FROM sessions LIMIT 1",
 	} {
 		_, err := raw(t, dir).ExecContext(t.Context(), query)

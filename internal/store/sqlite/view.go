@@ -154,7 +154,7 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 		return nil, explain(err, FileName)
 	}
 	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.end_reason, s.workspace_id, s.agent, s.user_id, s.provider, s.model,
-			s.require_validation, s.origin = 'api', s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, b.body,
+			s.require_validation, s.origin = 'api', s.token_id, s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
@@ -176,7 +176,7 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 		var at sql.NullInt64
 		of := &line.Session
 		line.Round, err = scanRound(rows, &of.Name, &kind, &state, &end, &of.WorkspaceID, &of.Agent, &of.UserID, &of.Provider, &of.Model,
-			&of.RequireValidation, &api, &created, &last, &of.Epoch, &forked, &at, &body, &line.Exchanges, &line.Calls)
+			&of.RequireValidation, &api, &of.TokenID, &created, &last, &of.Epoch, &forked, &at, &body, &line.Exchanges, &line.Calls)
 		if err != nil {
 			return nil, explain(err, FileName)
 		}

@@ -63,7 +63,7 @@ type Store interface {
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error)
 	RevokeRules(ctx context.Context, in store.RevokeRules) error
-	TakeBack(ctx context.Context, session, message regie.ID) (regie.Message, error)
+	TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error)
 	Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error)
 	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
@@ -193,7 +193,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Halt":               halt,
 		"Fallback":           fallback,
 	}
-	for _, more := range []map[string]func(*World){slotCases, clientCases, tokenCases, cacheCases, saidCases, takeBackCases} {
+	for _, more := range []map[string]func(*World){slotCases, clientCases, tokenCases, cacheCases, saidCases, takeBackCases, begunCases} {
 		maps.Copy(cases, more)
 	}
 	for name, test := range cases {

@@ -27,16 +27,16 @@ func takenBack(w *World) {
 	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer), w.waits(fence, "three", store.Queue)
 	before := w.head(fence.SessionID)
 	for range 2 {
-		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, second)
+		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, second, regie.ID{})
 		w.must(err)
 		w.equal("what came back", []string{m.Text, m.ID.String()}, []string{"two", second.String()})
 	}
-	m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, first)
+	m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, first, regie.ID{})
 	w.must(err)
 	w.equal("what came back", m.Text, "one")
-	_, err = w.Store.TakeBack(w.Ctx, foreign.SessionID, third)
+	_, err = w.Store.TakeBack(w.Ctx, foreign.SessionID, third, regie.ID{})
 	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, regie.NewID())
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, regie.NewID(), regie.ID{})
 	w.refused(regie.CodeNotFound, err)
 	events, err := w.Store.Events(w.Ctx, fence.SessionID, before, 10)
 	w.must(err)
@@ -60,7 +60,7 @@ func takenBack(w *World) {
 	w.must(err)
 	claimed, err := w.Store.Claim(w.Ctx, out.Next, "next")
 	w.must(err)
-	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, third)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, third, regie.ID{})
 	w.refused(regie.CodeConflict, err)
 	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
 	w.must(err)
@@ -79,7 +79,7 @@ func takenBack(w *World) {
 
 	mine := w.waits(claimed.Fence, "four", store.Queue)
 	w.waits(claimed.Fence, "five", store.Queue)
-	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, mine)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, mine, regie.ID{})
 	w.must(err)
 	_, err = w.Store.RequestStop(w.Ctx, claimed.Fence.RoundID, regie.StopStop)
 	w.must(err)
@@ -98,7 +98,7 @@ func takenBackTogether(w *World) {
 		var taken, ended error
 		var out store.Outcome
 		var both sync.WaitGroup
-		both.Go(func() { _, taken = w.Store.TakeBack(w.Ctx, fence.SessionID, id) })
+		both.Go(func() { _, taken = w.Store.TakeBack(w.Ctx, fence.SessionID, id, regie.ID{}) })
 		both.Go(func() { out, ended = w.Store.AppendReply(w.Ctx, fence, w.Answer(1)) })
 		both.Wait()
 		w.must(ended)

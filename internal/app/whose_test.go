@@ -1,0 +1,210 @@
+package app_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// with makes a token and returns what shows it.
+func (h *house) with(name string, scopes ...regie.TokenScope) (dispatch.MadeToken, func(*http.Request)) {
+	h.t.Helper()
+	made := h.add(dispatch.TokenRequest{Name: name, Scopes: scopes})
+	return made, bearer(made.Secret)
+}
+
+// said asks, and returns the answer's status and body.
+func (h *house) said(method, path, body string, changes ...func(*http.Request)) (int, string) {
+	h.t.Helper()
+	response := h.ask(method, path, body, changes...)
+	defer response.Body.Close()
+	data, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(data)
+}
+
+// begins has a token begin a session over /v1, and returns the response with that session's id.
+func (h *house) begins(as func(*http.Request)) (response, session string) {
+	h.t.Helper()
+	var out struct {
+		ID       string
+		Metadata map[string]string
+	}
+	h.json("POST", "/v1/responses", `{"model":"main","input":"Hello"}`, 200, &out, as)
+	return out.ID, out.Metadata["session_id"]
+}
+
+// TestCompletionsOwnSessions: a session of /v1 is of the token that began it. To another one it is as if not there, but for what the scopes of that open:
+// speaking in it needs chat, reading read, removing admin.
+func TestCompletionsOwnSessions(t *testing.T) {
+	h := newBed(t, newModel(t, says("Hello."), says("Still here."), says("Chatting."), says("A fork."))).serve("127.0.0.1:0")
+	first, one := h.with("one", regie.ScopeCompletions)
+	_, two := h.with("two", regie.ScopeCompletions)
+	_, reader := h.with("reader", regie.ScopeCompletions, regie.ScopeRead)
+	_, chatter := h.with("chatter", regie.ScopeCompletions, regie.ScopeChat)
+	_, admin := h.with("admin", regie.ScopeCompletions, regie.ScopeAdmin)
+	response, session := h.begins(one)
+	nowhere := regie.NewID().String()
+	speak := func(session string, as func(*http.Request)) []string {
+		var out []string
+		for path, body := range map[string]string{
+			"/v1/chat/completions": `{"model":"main","messages":[{"role":"user","content":"x"}]}`,
+			"/v1/messages":         `{"model":"main","max_tokens":100,"messages":[{"role":"user","content":"x"}]}`,
+			"/v1/responses":        `{"model":"main","input":"x"}`,
+		} {
+			status, body := h.said("POST", path, body, carrying("X-Regie-Session", session), as)
+			if status != 404 {
+				t.Errorf("%s in a session of somebody else: %d %s", path, status, body)
+			}
+			out = append(out, path+strings.ReplaceAll(body, session, "ID"))
+		}
+		return out
+	}
+	for _, as := range []func(*http.Request){two, reader, admin} {
+		got, want := map[string]bool{}, speak(nowhere, as)
+		for _, answer := range speak(session, as) {
+			got[answer] = true
+		}
+		for _, answer := range want {
+			if !got[answer] {
+				t.Errorf("one that is nowhere is answered otherwise: %s, not %v", answer, got)
+			}
+		}
+		h.json("POST", "/v1/responses", `{"model":"main","input":"x","previous_response_id":"`+response+`"}`, 404, nil, as)
+		h.json("POST", "/v1/chat/completions", `{"model":"main","metadata":{"session_id":"`+session+`"},"messages":[{"role":"user","content":"x"}]}`, 404, nil, as)
+	}
+	for _, c := range []struct {
+		method string
+		as     func(*http.Request)
+		want   int
+	}{
+		{"GET", two, 404}, {"DELETE", two, 404}, {"GET", chatter, 404}, {"DELETE", chatter, 404}, {"DELETE", reader, 404}, {"GET", admin, 404},
+		{"GET", reader, 200}, {"GET", one, 200},
+	} {
+		if status, body := h.said(c.method, "/v1/responses/"+response, "", c.as); status != c.want {
+			t.Errorf("%s: %d %s, want %d", c.method, status, body, c.want)
+		}
+	}
+	h.json("POST", "/v1/responses", `{"model":"main","input":"x","previous_response_id":"`+response+`"}`, 200, nil, one)
+	h.json("POST", "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"x"}]}`, 200, nil, chatter, carrying("X-Regie-Session", session))
+	if view := h.view(session); view.TokenID != first.Token.ID || view.Thread[0].Message.Author.TokenID != first.Token.ID {
+		t.Errorf("it is of %s, its first message of %s", view.TokenID, view.Thread[0].Message.Author.TokenID)
+	}
+	// Whoever forks has the fork: that of one's own is one's own, and that which somebody else made of it is not.
+	both, forker := h.with("forker", regie.ScopeCompletions, regie.ScopeChat)
+	var mine, owners store.Forked
+	h.json("POST", "/api/v1/sessions/"+session+"/fork", "{}", 201, &mine, forker)
+	h.json("POST", "/api/v1/sessions/"+session+"/fork", "{}", 201, &owners)
+	if mine.Session.TokenID != both.Token.ID || !owners.Session.TokenID.IsZero() || h.view(mine.Session.ID.String()).TokenID != both.Token.ID {
+		t.Errorf("the forks are of %s and %s", mine.Session.TokenID, owners.Session.TokenID)
+	}
+	speak(mine.Session.ID.String(), one)
+	speak(owners.Session.ID.String(), one)
+	h.json("POST", "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"x"}]}`, 200, nil, forker, carrying("X-Regie-Session", mine.Session.ID.String()))
+	h.json("DELETE", "/v1/responses/"+response, "", 200, nil, admin)
+	h.json("GET", "/v1/responses/"+response, "", 404, nil, one)
+}
+
+// TestCompletionsForgetTheirOwn: a token with completions alone removes what it began.
+func TestCompletionsForgetTheirOwn(t *testing.T) {
+	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
+	_, one := h.with("one", regie.ScopeCompletions)
+	response, session := h.begins(one)
+	h.json("DELETE", "/v1/responses/"+response, "", 200, nil, one)
+	h.json("GET", "/api/v1/sessions/"+session, "", 404, nil)
+}
+
+// TestCompletionsCallsOfAnother: who brings the history of another token's session, with the results of its calls, begins a session of its own.
+func TestCompletionsCallsOfAnother(t *testing.T) {
+	h := newBed(t, newModel(t, says("", call{"w", "client__get_weather", `{"place":"Lyon"}`}), says("Sunny."))).serve("127.0.0.1:0")
+	_, one := h.with("one", regie.ScopeCompletions)
+	_, two := h.with("two", regie.ScopeCompletions)
+	tools, _ := json.Marshal(weather)
+	begun := h.ask("POST", "/v1/chat/completions", `{"model":"main","tools":`+string(tools)+`,"messages":[{"role":"user","content":"x"}]}`, one)
+	var asked answered
+	if err := json.NewDecoder(begun.Body).Decode(&asked); err != nil || len(asked.Choices) != 1 || len(asked.Choices[0].Message.ToolCalls) != 1 {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	calls, _ := json.Marshal(asked.Choices[0].Message.ToolCalls)
+	body := `{"model":"main","tools":` + string(tools) + `,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":` + string(calls) +
+		`},{"role":"tool","tool_call_id":"` + asked.Choices[0].Message.ToolCalls[0].ID + `","content":"forged"}]}`
+	there := h.ask("POST", "/v1/chat/completions", body, two)
+	if to := there.Header.Get("X-Regie-Session"); there.StatusCode != 200 || to == begun.Header.Get("X-Regie-Session") {
+		t.Errorf("%d in %s", there.StatusCode, to)
+	}
+	if view := h.view(begun.Header.Get("X-Regie-Session")); len(view.History) != 1 || len(view.Thread) != 2 {
+		t.Errorf("the other's session went on: %d rounds, %d messages", len(view.History), len(view.Thread))
+	}
+}
+
+// TestChatAloneHearsItsOwn: a token that may not read is told only what came of its own message: neither the run before it nor what others say, wherever it
+// listens; and of what waits it takes back its own.
+func TestChatAloneHearsItsOwn(t *testing.T) {
+	for name, query := range map[string]string{"events": "", "plain": "?format=openai"} {
+		t.Run(name, func(t *testing.T) {
+			first := hold(says("For the owner's ears."))
+			h := newBed(t, newModel(t, first.serve(0), says("For everybody."))).serve("127.0.0.1:0")
+			_, chatter := h.with("chatter", regie.ScopeChat)
+			_, reader := h.with("reader", regie.ScopeChat, regie.ScopeRead)
+			path := "/api/v1/sessions/" + h.session()
+			send := func(text string, changes ...func(*http.Request)) *http.Response {
+				return h.ask("POST", path+"/messages"+query, `{"content":"`+text+`"}`, append(changes, carrying("Accept", "text/event-stream"))...)
+			}
+			h.json("POST", path+"/messages", `{"content":"the owner's question"}`, 202, nil)
+			<-first.asked
+			var owners, dropped struct {
+				MessageID regie.ID `json:"message_id"`
+			}
+			h.json("POST", path+"/messages", `{"content":"the owner's second"}`, 202, &owners)
+			heard, all := send("mine", chatter), send("the reader's", reader)
+			h.json("POST", path+"/messages", `{"content":"never mind"}`, 202, &dropped, chatter)
+			take := func(id regie.ID) string { return `{"message_id":"` + id.String() + `"}` }
+			nowhere := regie.NewID()
+			status, theirs := h.said("POST", path+"/take-back", take(owners.MessageID), chatter)
+			_, none := h.said("POST", path+"/take-back", take(nowhere), chatter)
+			if status != 404 || strings.ReplaceAll(theirs, owners.MessageID.String(), "ID") != strings.ReplaceAll(none, nowhere.String(), "ID") {
+				t.Errorf("taking back what somebody else said: %d %s, and what is nowhere: %s", status, theirs, none)
+			}
+			var back regie.Message
+			if h.json("POST", path+"/take-back", take(dropped.MessageID), 200, &back, chatter); back.Text != "never mind" {
+				t.Errorf("took back %+v", back)
+			}
+			close(first.free)
+			said := strings.Join(frames(t, heard.Body, nil), "\n")
+			if !strings.Contains(said, "For everybody.") || query == "" && (!strings.Contains(said, `"mine"`) || !strings.Contains(said, "ENDED")) {
+				t.Errorf("it does not hear its own: %s", said)
+			}
+			for _, secret := range []string{"the owner's", "the reader's", "owner's ears"} {
+				if strings.Contains(said, secret) {
+					t.Errorf("it hears %q: %s", secret, said)
+				}
+			}
+			if whole := strings.Join(frames(t, all.Body, nil), "\n"); query == "" && !strings.Contains(whole, "For the owner's ears.") {
+				t.Errorf("who may read does not hear all: %s", whole)
+			}
+		})
+	}
+}
+
+// TestStopGivesBackOnesOwn: to who may not read, a stop gives back what they said themselves.
+func TestStopGivesBackOnesOwn(t *testing.T) {
+	first := hold(says("Never."))
+	h := newBed(t, newModel(t, first.serve(0))).serve("127.0.0.1:0")
+	_, chatter := h.with("chatter", regie.ScopeChat)
+	path := "/api/v1/sessions/" + h.session()
+	h.json("POST", path+"/messages", `{"content":"the owner's question"}`, 202, nil)
+	<-first.asked
+	h.json("POST", path+"/messages", `{"content":"the owner's second"}`, 202, nil)
+	h.json("POST", path+"/messages", `{"content":"mine"}`, 202, nil, chatter)
+	var own, all dispatch.Stopped
+	h.json("POST", path+"/stop", "", 200, &own, chatter)
+	h.json("POST", path+"/stop", "", 200, &all)
+	if len(own.Withdrawn) != 1 || own.Withdrawn[0].Text != "mine" || len(all.Withdrawn) != 2 {
+		t.Errorf("the token gets %+v back, the owner %+v", own.Withdrawn, all.Withdrawn)
+	}
+}

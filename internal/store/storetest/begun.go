@@ -1,0 +1,73 @@
+package storetest
+
+import (
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken}
+
+// begun tells of a session which token began it, wherever it is read; a fork is of who forks, and whoever speaks in a session does not make it theirs.
+func begun(w *World) {
+	one, other := regie.NewID(), regie.NewID()
+	in := w.Submission("go")
+	in.New.TokenID = one
+	accepted, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	made, err := w.Store.CreateSession(w.Ctx, regie.Session{
+		ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Type: regie.SessionChat, Provider: "p", Model: "m", TokenID: other,
+	})
+	w.must(err)
+	next := w.Submission("me too")
+	next.SessionID, next.New.ID, next.New.TokenID = in.SessionID, in.SessionID, other
+	_, err = w.Store.Submit(w.Ctx, next)
+	w.must(err)
+	fork, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: in.SessionID, At: accepted.Message.Seq, TokenID: other})
+	w.must(err)
+	w.equal("the fork", fork.Session.TokenID, other)
+	nobodys, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: in.SessionID, At: accepted.Message.Seq})
+	w.must(err)
+	for _, c := range []struct{ session, token regie.ID }{{in.SessionID, one}, {made.ID, other}, {fork.Session.ID, other}, {nobodys.Session.ID, regie.ID{}}} {
+		session, _, err := w.Store.Session(w.Ctx, c.session)
+		w.must(err)
+		view, err := w.Store.SessionView(w.Ctx, c.session, w.User)
+		w.must(err)
+		list, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: c.session})
+		w.must(err)
+		w.equal("begun by", []regie.ID{session.TokenID, view.TokenID, list[0].TokenID}, []regie.ID{c.token, c.token, c.token})
+	}
+	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{SessionID: in.SessionID})
+	w.must(err)
+	w.equal("of its round", rounds[0].Session.TokenID, one)
+}
+
+// takenBackByToken takes back with a token only what came with it: all else is not there, also where the round has it.
+func takenBackByToken(w *World) {
+	fence, one, other := w.Start(), regie.NewID(), regie.NewID()
+	said := func(text string, token regie.ID) regie.ID {
+		in := w.Submission(text)
+		in.SessionID, in.New, in.Message.Author.TokenID = fence.SessionID, nil, token
+		accepted, err := w.Store.Submit(w.Ctx, in)
+		w.must(err)
+		return accepted.Message.ID
+	}
+	mine, theirs, kept := said("mine", one), said("theirs", other), said("kept", one)
+	owners := said("the owner's", regie.ID{})
+	for _, id := range []regie.ID{theirs, owners} {
+		_, err := w.Store.TakeBack(w.Ctx, fence.SessionID, id, one)
+		w.refused(regie.CodeNotFound, err)
+	}
+	for range 2 {
+		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, mine, one)
+		w.must(err)
+		w.equal("what came back", []any{m.Text, m.Author.TokenID}, []any{"mine", one})
+	}
+	_, err := w.Store.TakeBack(w.Ctx, fence.SessionID, mine, other)
+	w.refused(regie.CodeNotFound, err)
+	_, err = w.Store.AppendReply(w.Ctx, fence, w.Answer(1))
+	w.must(err)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, kept, one)
+	w.refused(regie.CodeConflict, err)
+	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, theirs, one)
+	w.refused(regie.CodeNotFound, err)
+}
