@@ -39,13 +39,18 @@ npm: ## what tests talk to that others wrote, as lock files pin it: an MCP serve
 	npm ci --prefix internal/acp/testdata/npm --ignore-scripts --no-audit --no-fund
 	npm ci --prefix internal/compat/testdata/npm --ignore-scripts --no-audit --no-fund
 
+# What tests write lies in memory where there is enough of it for files (2 GiB of /dev/shm, from which programs may be started): else a third of
+# their time is waiting for the disk. What go builds stays where it is. TESTTMP= has them use TMPDIR.
+TESTTMP ?= $(shell test -w /dev/shm && ! grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts && test "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -ge 2097152 && echo /dev/shm)
+INTEST = $(if $(TESTTMP),-exec 'env -u GOTMPDIR TMPDIR=$(TESTTMP)')
+
 test: ## all tests
-	$(GO) test -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test $(INTEST) -timeout 15m $(TESTFLAGS) ./...
 
 # SQLite, as translated from C, is not instrumented: what it works on is memory from mmap, which the detector does not look at (runtime, racecalladdr),
 # so that all it adds is most of the time. What calls it, and the libc below it with its locks, is.
 race: ## all tests under the race detector
-	$(GO) test -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m $(TESTFLAGS) ./...
+	$(GO) test $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m $(TESTFLAGS) ./...
 
 vet: ## go vet, without and with the crash tests' fault points
 	$(GO) vet ./...
@@ -67,7 +72,7 @@ crash: ## kill the program KILLS times, also at every fault point, and count the
 	$(GO) test -tags faults ./internal/crash -skip 'TestNode' -count=1 -timeout $(CRASHTIME) -v -args -seed=$(CRASHSEED) -kills=$(KILLS) -outages=$$(($(KILLS) / 5))
 
 on-postgres: ## the engine's tests on the PostgreSQL of REGIE_TEST_POSTGRES, and KILLS deaths of the program on it
-	REGIE_TEST_STORE=postgres $(GO) test ./internal/app -count=1 -timeout 25m
+	REGIE_TEST_STORE=postgres $(GO) test $(INTEST) ./internal/app -count=1 -timeout 25m
 	$(GO) test -tags faults ./internal/crash -run 'TestCrash$$' -count=1 -timeout $(CRASHTIME) -v -args -seed=$(CRASHSEED) -kills=$(KILLS) -postgres
 
 nodes: ## two engines on one database, then three, each for NODETIME, killed and stopped under load; the bugs that show only there

@@ -12,6 +12,7 @@ import (
 
 // TestAttend: a chat says that it is there as long as it is, whatever comes of it, and no more once it may not.
 func TestAttend(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error
 		want int

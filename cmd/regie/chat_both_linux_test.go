@@ -7,6 +7,7 @@ import (
 
 // TestChatCoversNoLink answers for all of docs/: a call of the same reply that leads out of it through a link is asked about all the same.
 func TestChatCoversNoLink(t *testing.T) {
+	t.Parallel()
 	s := newStage(t,
 		reply("Two files.", wanted{"a", "docs/a.txt", "one\n"}, wanted{"b", "docs/link/b.txt", "two\n"}, wanted{"c", "docs/c.txt", "three\n"}),
 		reply("All done."))
@@ -44,6 +45,7 @@ func TestChatCoversNoLink(t *testing.T) {
 // TestChatTwoPeople has somebody else answer one call of three while a person looks at it, who then answers all of them: they are told,
 // nothing of their answer is taken as given, and they are asked about the two that are left.
 func TestChatTwoPeople(t *testing.T) {
+	t.Parallel()
 	s := newStage(t,
 		reply("Three files.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}, wanted{"c", "c.txt", "three\n"}),
 		reply("All done."))
@@ -72,6 +74,7 @@ func TestChatTwoPeople(t *testing.T) {
 
 // TestChatClose closes a chat: not while it waits for an answer, and a message opens it again.
 func TestChatClose(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("One file.", wanted{"a", "a.txt", "one\n"}), reply("One."), reply("Two."))
 	c := s.regie("chat")
 	c.expect("> ")

@@ -140,6 +140,7 @@ func begins(start, rest string, let <-chan struct{}) http.HandlerFunc {
 
 // TestChatApprovals answers four calls of a reply, each in another way, and one of a later reply for all that come after it.
 func TestChatApprovals(t *testing.T) {
+	t.Parallel()
 	s := newStage(t,
 		reply("I write \x1b[2Jfour files.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}, wanted{"c", "c.txt", "three\n"}, wanted{"d", "d.txt", "fo\x1bur\n"}),
 		reply("And two more.", wanted{"e", "docs/e.txt", "five\n"}, wanted{"f", "docs/f.txt", "six\n"}),
@@ -208,6 +209,7 @@ func TestChatApprovals(t *testing.T) {
 
 // TestChatStreams shows a reply as it comes, takes a message meanwhile, and interrupts a reply that never ends.
 func TestChatStreams(t *testing.T) {
+	t.Parallel()
 	let, never := make(chan struct{}), make(chan struct{})
 	s := newStage(t, begins("Once upon", " a time.", let), reply("The second answer."), begins("It goes", " on.", never))
 	c := s.regie("chat")
@@ -244,6 +246,7 @@ func TestChatStreams(t *testing.T) {
 
 // TestChatKilled kills the chat with what it asks on the screen: the next one asks the same again.
 func TestChatKilled(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}), reply("Written."))
 	c := s.regie("chat")
 	c.expect("> ")
@@ -299,6 +302,7 @@ func TestChatKilled(t *testing.T) {
 // TestChatCommand gives commands without a model: it asks for what would be asked about if the agent wanted it, and not for what a rule allows. One that was
 // killed in its midst is not run again, and asked about.
 func TestChatCommand(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I read it."))
 	c := s.regie("chat")
 	c.expect("> ")
@@ -368,6 +372,7 @@ func TestChatCommand(t *testing.T) {
 
 // TestChatAnsweredElsewhere answers from another process what a chat asks: the chat notices and goes on.
 func TestChatAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
 	c := s.regie("chat")
 	c.expect("> ")
@@ -386,6 +391,7 @@ func TestChatAnsweredElsewhere(t *testing.T) {
 
 // TestChatSteers withdraws what is asked about by writing something else, after saying so.
 func TestChatSteers(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("As you like."))
 	c := s.regie("chat")
 	c.expect("> ")
@@ -410,6 +416,7 @@ func TestChatSteers(t *testing.T) {
 
 // TestRunAsks asks at the terminal in place of waiting.
 func TestRunAsks(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
 	c := s.regie("run", "write a file")
 	c.expect("│ +one")
@@ -441,6 +448,7 @@ func TestRunAsks(t *testing.T) {
 // TestApproveWithoutModel answers where the run's model is not configured: the answer is kept, and the next command that has the model
 // goes on.
 func TestApproveWithoutModel(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
 	c := s.regie("run", "--on-approval", "park", "write a file")
 	c.ends(exitParked)

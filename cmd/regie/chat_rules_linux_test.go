@@ -8,6 +8,7 @@ import (
 // TestChatRules allows a directory for a day, sees the rule, has another process take it back over the engine's socket, and is asked
 // again; then it stops with a message in the queue, and sees its words again.
 func TestChatRules(t *testing.T) {
+	t.Parallel()
 	s := newStage(t,
 		reply("First.", wanted{"a", "docs/a.txt", "one\n"}), reply("One."),
 		reply("Second.", wanted{"b", "docs/b.txt", "two\n"}), reply("Two."),

@@ -8,6 +8,7 @@ import (
 
 // TestChatUndo takes runs back in a chat, their files and what was said, after a look at each; another terminal takes back one of its files too.
 func TestChatUndo(t *testing.T) {
+	t.Parallel()
 	s := newStage(t,
 		reply("First.", wanted{"a", "docs/a.txt", "one\n"}), reply("One."),
 		reply("Second.", wanted{"b", "docs/b.txt", "two\n"}), reply("Two."))

@@ -28,6 +28,7 @@ func scratch(t *testing.T) (dir string, env []string, check func()) {
 
 // TestDemoAtATerminal: a person reads what is coming, answers what is asked, and sees it all to its end.
 func TestDemoAtATerminal(t *testing.T) {
+	t.Parallel()
 	dir, env, check := scratch(t)
 	s := terminal(t, dir, env, "demo")
 	for _, step := range []string{"# A scratch copy", "# It searches by itself"} {
@@ -60,6 +61,7 @@ func TestDemoAtATerminal(t *testing.T) {
 
 // TestDemoRefused: who says no sees that nothing happened, and who has had enough leaves; in French.
 func TestDemoRefused(t *testing.T) {
+	t.Parallel()
 	dir, env, check := scratch(t)
 	s := terminal(t, dir, append(env, "REGIE_LANG=fr"), "demo")
 	for range 2 {
@@ -81,6 +83,7 @@ func TestDemoRefused(t *testing.T) {
 
 // TestDemoInterrupted: Ctrl-C ends it wherever it stands, and nothing is left.
 func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
 	dir, env, check := scratch(t)
 	s := terminal(t, dir, env, "demo")
 	s.expect("[Enter goes on, q leaves]")
@@ -102,6 +105,7 @@ func TestDemoInterrupted(t *testing.T) {
 
 // TestDemoProviderAsks: where a name could mean two files the person is asked, and their answer is what is read.
 func TestDemoProviderAsks(t *testing.T) {
+	t.Parallel()
 	dir, env, _ := scratch(t)
 	for _, year := range []string{"2025", "2026"} {
 		if err := os.WriteFile(filepath.Join(dir, "budget-"+year+".md"), []byte("Food: "+year+"\n"), 0o600); err != nil {

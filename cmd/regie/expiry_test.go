@@ -19,6 +19,7 @@ import (
 
 // TestExpired answers what has expired: nothing is run, and the program says why.
 func TestExpired(t *testing.T) {
+	t.Parallel()
 	data, root := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	settings, err := config.Load(func(string) string { return "" }, config.Flags{DataDir: data, Provider: config.ProviderDemo})
 	if err != nil {

@@ -222,6 +222,7 @@ func firstMinute(t *testing.T, lang string, columns int, words map[string]string
 
 // TestSetupInterrupted: Ctrl-C in the middle leaves nothing half stored, and what was stored before as it was.
 func TestSetupInterrupted(t *testing.T) {
+	t.Parallel()
 	address := keyed(t, "sk-right-canary-0123")
 	term := newNewcomer(t, "regie setup --provider demo; regie setup", "export REGIE_LANG=en")
 	term.shows("Which?")
@@ -243,6 +244,7 @@ func TestSetupInterrupted(t *testing.T) {
 
 // TestSetupOverruled: where the person's own file names another provider, setup says that it goes first.
 func TestSetupOverruled(t *testing.T) {
+	t.Parallel()
 	term := newNewcomer(t, "mkdir -p $HOME/.config/regie; echo 'agents: {main: {provider: ollama, model: m}}' > $HOME/.config/regie/regie.yaml; regie setup --provider demo", "export REGIE_LANG=en")
 	if screen := term.shows("exit=0"); !strings.Contains(strings.ReplaceAll(screen, "\n", ""), "regie.yaml goes before it") {
 		t.Errorf("%s", screen)

@@ -20,6 +20,7 @@ import (
 
 // TestPostgresScripts runs the program on a PostgreSQL: what people read where it cannot be used, and a run over an outage.
 func TestPostgresScripts(t *testing.T) {
+	t.Parallel()
 	storetest.Postgres(t) // or it is skipped
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/postgres",

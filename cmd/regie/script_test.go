@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the program as people and programs do. A script's environment has no settings but a data directory of its own.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	servers := map[string]string{} // a model server of each format, by the variable of its address
 	for _, format := range providertest.Formats() {
 		server := providertest.NewServer(t, &format,
@@ -145,6 +146,7 @@ var (
 // TestReadmeTranscript runs the demo and compares what it prints with the README: ids, numbers, times and the moment of the kill may differ.
 // It leaves nothing behind.
 func TestReadmeTranscript(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // A person at a terminal sees the words that were asked for in colour, unless they want none.
 func TestSearchAtTerminal(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "work")
 	for name, text := range map[string]string{"home/x": "", "work/.git/HEAD": "", "work/pay.go": "package pay\n\nfunc parseInvoice() {}\n", "work/long.txt": strings.Repeat("filler ", 200) + "an invoice " + strings.Repeat("é", 500) + "\n"} {
 		path := filepath.Join(filepath.Dir(dir), name)

@@ -215,6 +215,7 @@ func replies(t *testing.T, log []logged) string {
 // (kill -9) and started again, and each client goes on behind the last event that it has: what it put together is the log as it is stored, byte for
 // byte, and the plain form says the same.
 func TestCutAndKilledAfterEveryEvent(t *testing.T) {
+	t.Parallel()
 	s := &served{t: t, home: t.TempDir(), dir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(s.dir, "facts.txt"), []byte("the boiler is from 1987\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 // TestServe serves, asks the server from elsewhere with --server, and ends it as a service manager does.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	data := filepath.Join(home, "data")
 	if err := os.WriteFile(filepath.Join(dir, "facts.txt"), []byte("the boiler is from 1987\n"), 0o600); err != nil {

@@ -41,6 +41,7 @@ func serving(t *testing.T, dir, data string, env []string) server {
 
 // TestToken makes tokens beside a running server, over it, and without one; what was acknowledged survives a kill, and what was revoked never works again.
 func TestToken(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	data := filepath.Join(home, "data")
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "REGIE_LANG=en"}

@@ -9,6 +9,7 @@ import (
 
 // TestTrustAtATerminal: a person sees what would count, and only a yes makes it so; the chat lists the skills, and the model is told of them.
 func TestTrustAtATerminal(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, reply("Hello."))
 	dir := filepath.Join(s.dir, "work", ".regie", "skills", "sealing")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

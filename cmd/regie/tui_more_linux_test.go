@@ -18,8 +18,8 @@ func TestScreenMoreWords(t *testing.T) {
 		columns int
 		words   []string
 	}{
-		{"en", 80, []string{"ready", "which agent:", "response cache of this workspace", "this chat: ", "not sent, the agent never read it:", "working", "paused; /resume goes on", "paused  /resume goes on"}},
-		{"fr", 200, []string{"prêt", "quel agent :", "cache de réponses de cet espace de travail", "cette conversation : ", "pas envoyé, l'agent ne l'a jamais lu :", "travaille", "en pause ; /resume continue", "en pause  /resume continue"}},
+		{"en", 80, []string{"ready", "which agent:", "response cache of this workspace", "this chat: ", "not sent, the agent never read it:", "working", "paused; /resume goes on", "paused  /resume goes on", "closed"}},
+		{"fr", 200, []string{"prêt", "quel agent :", "cache de réponses de cet espace de travail", "cette conversation : ", "pas envoyé, l'agent ne l'a jamais lu :", "travaille", "en pause ; /resume continue", "en pause  /resume continue", "fermée"}},
 	} {
 		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +59,7 @@ func TestScreenMoreWords(t *testing.T) {
 			p.enter("/stop")
 			p.sees(row.words[4], "› never mind")
 			p.gone("⏳")
+			p.sees("  " + row.words[8] + " · ") // which comes last
 			p.golden(fmt.Sprintf("words-%s-%d", row.lang, row.columns))
 			p.enter("/clear")
 			p.gone("The first answer.")

@@ -66,9 +66,9 @@ func lockOf(schema string) int64 {
 func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 	var version int
 	var shown, encoding string
-	var standby bool
-	if err := conn.QueryRowContext(ctx, "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding'), pg_is_in_recovery()").
-		Scan(&version, &shown, &encoding, &standby); err != nil {
+	var standby, onlyRead bool
+	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding'), pg_is_in_recovery(),
+		current_setting('transaction_read_only')::bool`).Scan(&version, &shown, &encoding, &standby, &onlyRead); err != nil {
 		return err
 	}
 	switch {
@@ -78,6 +78,8 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8", encoding)
 	case standby && !cfg.ReadOnly:
 		return regie.Errorf(regie.CodeReadOnly, "the database server is a standby, which takes no writes: name the primary, or all servers with target_session_attrs=read-write")
+	case onlyRead && !cfg.ReadOnly: // said at once: the first transition would wait for a server that takes over
+		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", readOnly)
 	}
 	return nil
 }

@@ -137,6 +137,7 @@ func TestOpenRefuses(t *testing.T) {
 			q.Set("search_path", role)
 			q.Set("default_transaction_read_only", "on")
 		}), code: regie.CodeReadOnly, say: "primary"},
+		{name: "read-only, with all that is needed", url: change(t, address, func(_ *url.URL, q url.Values) { q.Set("default_transaction_read_only", "on") }), dir: dir, code: regie.CodeReadOnly, say: "primary"},
 		{name: "too old", url: address, dir: dir, code: regie.CodeConflict, say: "version 99 or newer", min: 990000},
 		{name: "without the key", url: address, code: regie.CodeCorrupt, say: "audit.key is missing"},
 		{name: "nothing there to read", url: change(t, address, func(_ *url.URL, q url.Values) { q.Set("search_path", role) }), code: regie.CodeNotFound, say: "nothing has run", reading: true},
