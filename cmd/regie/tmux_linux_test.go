@@ -23,6 +23,19 @@ type pane struct {
 	name string
 }
 
+// drawn is a terminal that people have: its language and width, and how the line of state is called there when nothing runs and when something does.
+type drawn struct {
+	lang           string
+	columns        int
+	ready, working string
+}
+
+// screens are the four in which the chat is looked at: what is drawn is held in both languages and at both widths.
+var screens = []drawn{{"en", 80, "ready", "working"}, {"en", 200, "ready", "working"}, {"fr", 80, "prêt", "travaille"}, {"fr", 200, "prêt", "travaille"}}
+
+// at is the same at another width.
+func (d drawn) at(columns int) drawn { d.columns = columns; return d }
+
 // emulator starts a terminal of a size with a shell that runs the program, and shows its exit code when it has ended.
 func emulator(s *stage, columns, lines int, args ...string) *pane {
 	s.t.Helper()

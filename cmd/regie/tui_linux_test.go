@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,8 +15,8 @@ import (
 // TestScreenAnswer shows an answer of 500 lines: each of them stands once in the scrollback, after the terminal was made narrower and wider too.
 func TestScreenAnswer(t *testing.T) {
 	t.Parallel()
-	for _, columns := range []int{40, 80, 200} {
-		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+	for _, row := range append(slices.Clone(screens), screens[0].at(40)) {
+		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
@@ -24,10 +25,11 @@ func TestScreenAnswer(t *testing.T) {
 				}
 				finish(w, "stop")
 			})
-			p := emulator(s, columns, 24, "chat")
-			p.sees("›", "ready")
+			s.env = append(s.env, "REGIE_LANG="+row.lang)
+			p := emulator(s, row.columns, 24, "chat")
+			p.sees("›", row.ready)
 			p.enter("five hundred lines, please")
-			p.sees("line 500 of it, été 日本", "ready")
+			p.sees("line 500 of it, été 日本", row.ready)
 			check := func() {
 				t.Helper()
 				var wanted, got []string
@@ -43,12 +45,12 @@ func TestScreenAnswer(t *testing.T) {
 					t.Errorf("the scrollback holds %d lines of 500:\n%s", len(got), strings.Join(got, "\n"))
 				}
 				p.once("› five hundred lines, please")
-				p.once("ready")
+				p.once(row.ready)
 			}
 			check()
 			p.types("a draft that is longer than a narrow terminal is wide, so that it is broken")
 			p.until("the draft", func() bool { return strings.Contains(strings.Join(strings.Fields(p.screen()), ""), "broken") })
-			for _, size := range []int{60, 30, columns} {
+			for _, size := range []int{60, 30, row.columns} {
 				p.resize(size, 20)
 				p.press("x")
 				p.until("the key", func() bool { return strings.Contains(strings.Join(strings.Fields(p.screen()), ""), "brokenx") })
@@ -64,10 +66,7 @@ func TestScreenAnswer(t *testing.T) {
 // TestScreenApproval answers calls in several ways; the golden files show the whole of it.
 func TestScreenApproval(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		lang    string
-		columns int
-	}{{"en", 80}, {"en", 200}, {"fr", 80}, {"fr", 200}} {
+	for _, row := range screens {
 		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t,
@@ -152,27 +151,34 @@ func asks(arguments string) http.HandlerFunc {
 // the answer goes on.
 func TestScreenKilled(t *testing.T) {
 	t.Parallel()
-	let := make(chan struct{})
-	s := newStage(t, reply("The first answer."), begins("It begins, ", "and it ends.", let))
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
-	p.enter("one")
-	p.sees("The first answer.", "ready")
-	p.enter("two")
-	p.sees("It begins,", "working")
-	p.tmux("send-keys", "-t", p.name, "C-z") // does nothing
-	pid := strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_pid}"))
-	kill(t, pid)
-	p.sees("exit=137")
-	again := emulator(s, 80, 24, "chat", "-c")
-	again.sees("› one", "The first answer.", "› two")
-	close(let)
-	again.sees("It begins, and it ends.", "ready")
-	again.once("The first answer.")
-	again.once("› two")
-	again.once("It begins, and it ends.")
-	again.press("C-d")
-	again.ends(0)
+	for _, row := range screens {
+		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
+			t.Parallel()
+			let := make(chan struct{})
+			s := newStage(t, reply("The first answer."), begins("It begins, ", "and it ends.", let))
+			s.env = append(s.env, "REGIE_LANG="+row.lang)
+			p := emulator(s, row.columns, 24, "chat")
+			p.sees("›", row.ready)
+			p.enter("one")
+			p.sees("The first answer.", row.ready)
+			p.enter("two")
+			p.sees("It begins,", row.working)
+			p.tmux("send-keys", "-t", p.name, "C-z") // does nothing
+			pid := strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_pid}"))
+			kill(t, pid)
+			p.sees("exit=137")
+			again := emulator(s, row.columns, 24, "chat", "-c")
+			again.sees("› one", "The first answer.", "› two")
+			close(let)
+			again.sees("It begins, and it ends.", row.ready)
+			again.once("The first answer.")
+			again.once("› two")
+			again.once("It begins, and it ends.")
+			again.press("C-d")
+			again.ends(0)
+			again.golden(fmt.Sprintf("resumed-%s-%d", row.lang, row.columns))
+		})
+	}
 }
 
 // child is the process below a shell.

@@ -13,14 +13,11 @@ import (
 // TestScreenMoreWords goes through the commands about what answers, what it costs and what goes on; the golden files show the whole of it.
 func TestScreenMoreWords(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		lang    string
-		columns int
-		words   []string
-	}{
-		{"en", 80, []string{"ready", "which agent:", "response cache of this workspace", "this chat: ", "not sent, the agent never read it:", "working", "paused; /resume goes on", "paused  /resume goes on", "closed"}},
-		{"fr", 200, []string{"prêt", "quel agent :", "cache de réponses de cet espace de travail", "cette conversation : ", "pas envoyé, l'agent ne l'a jamais lu :", "travaille", "en pause ; /resume continue", "en pause  /resume continue", "fermée"}},
-	} {
+	words := map[string][]string{
+		"en": {"ready", "which agent:", "response cache of this workspace", "this chat: ", "not sent, the agent never read it:", "working", "paused; /resume goes on", "paused  /resume goes on", "closed"},
+		"fr": {"prêt", "quel agent :", "cache de réponses de cet espace de travail", "cette conversation : ", "pas envoyé, l'agent ne l'a jamais lu :", "travaille", "en pause ; /resume continue", "en pause  /resume continue", "fermée"},
+	}
+	for _, row := range screens {
 		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
 			var asked atomic.Int32
@@ -33,33 +30,33 @@ func TestScreenMoreWords(t *testing.T) {
 			}, begins("Once more, ", "never said.", make(chan struct{})))
 			s.env = append(s.env, "REGIE_LANG="+row.lang)
 			p := emulator(s, row.columns, 40, "chat")
-			p.sees("›", row.words[0])
+			p.sees("›", words[row.lang][0])
 			p.enter("one")
-			p.sees("The first answer.", row.words[0])
+			p.sees("The first answer.", words[row.lang][0])
 			p.enter("/agent")
-			p.sees(row.words[1], "▸ main")
+			p.sees(words[row.lang][1], "▸ main")
 			p.press("Enter")
-			p.gone(row.words[1])
+			p.gone(words[row.lang][1])
 			p.enter("/model")
 			p.sees("/model NAME"[:6], "scripted")
 			p.enter("/cache")
-			p.sees(row.words[2])
+			p.sees(words[row.lang][2])
 			p.enter("/cost")
-			p.sees(row.words[3])
+			p.sees(words[row.lang][3])
 			p.enter("two")
-			p.sees("It begins,", row.words[5])
+			p.sees("It begins,", words[row.lang][5])
 			p.enter("/pause")
-			p.sees(row.words[6]+"\n", "  "+row.words[7]+" · ") // said once, and in the line of the state
+			p.sees(words[row.lang][6]+"\n", "  "+words[row.lang][7]+" · ") // said once, and in the line of the state
 			p.enter("/resume")
-			p.sees("Gone on with.", row.words[0])
+			p.sees("Gone on with.", words[row.lang][0])
 			p.enter("three")
-			p.sees("Once more,", row.words[5])
+			p.sees("Once more,", words[row.lang][5])
 			p.enter("never mind")
 			p.sees("⏳ never mind")
 			p.enter("/stop")
-			p.sees(row.words[4], "› never mind")
+			p.sees(words[row.lang][4], "› never mind")
 			p.gone("⏳")
-			p.sees("  " + row.words[8] + " · ") // which comes last
+			p.sees("  " + words[row.lang][8] + " · ") // which comes last
 			p.golden(fmt.Sprintf("words-%s-%d", row.lang, row.columns))
 			p.enter("/clear")
 			p.gone("The first answer.")

@@ -11,40 +11,46 @@ import (
 // scrollback, once, and in its order.
 func TestScreenResized(t *testing.T) {
 	t.Parallel()
-	const each = 25
-	sizes := [][2]int{{60, 22}, {40, 12}, {100, 30}, {30, 8}, {120, 50}, {80, 10}, {50, 24}, {80, 24}}
-	goOn := make(chan struct{}, len(sizes)+1)
-	s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for i := range each * (len(sizes) + 1) {
-			if i%each == 0 {
-				<-goOn
+	for _, row := range screens {
+		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
+			t.Parallel()
+			const each = 25
+			sizes := [][2]int{{60, 22}, {40, 12}, {100, 30}, {30, 8}, {120, 50}, {80, 10}, {200, 24}, {50, 24}, {row.columns, 24}}
+			goOn := make(chan struct{}, len(sizes)+1)
+			s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for i := range each * (len(sizes) + 1) {
+					if i%each == 0 {
+						<-goOn
+					}
+					piece(w, map[string]any{"content": fmt.Sprintf("paragraph %d is so long that a narrow terminal breaks it, 日本語 too\n\n", i+1)})
+				}
+				finish(w, "stop")
+			})
+			s.env = append(s.env, "REGIE_LANG="+row.lang)
+			p := emulator(s, row.columns, 24, "chat")
+			p.sees("›", row.ready)
+			p.enter("go")
+			for i, size := range sizes {
+				goOn <- struct{}{}
+				first := fmt.Sprintf("paragraph %d is", i*each+1)
+				p.until(first, func() bool { return strings.Contains(p.all(), first) }) // and the next ones come while the terminal changes
+				p.resize(size[0], size[1])
 			}
-			piece(w, map[string]any{"content": fmt.Sprintf("paragraph %d is so long that a narrow terminal breaks it, 日本語 too\n\n", i+1)})
-		}
-		finish(w, "stop")
-	})
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
-	p.enter("go")
-	for i, size := range sizes {
-		goOn <- struct{}{}
-		first := fmt.Sprintf("paragraph %d is", i*each+1)
-		p.until(first, func() bool { return strings.Contains(p.all(), first) }) // and the next ones come while the terminal changes
-		p.resize(size[0], size[1])
+			goOn <- struct{}{}
+			p.sees(fmt.Sprintf("paragraph %d is", each*(len(sizes)+1)), row.ready)
+			said := strings.Join(strings.Fields(p.joined()), " ")
+			at := 0
+			for i := range each * (len(sizes) + 1) {
+				words := fmt.Sprintf("paragraph %d is so long that", i+1)
+				found := strings.Index(said, words)
+				if n := strings.Count(said, words); n != 1 || found < at {
+					t.Errorf("%q stands there %d times, or not in its place", words, n)
+				}
+				at = found
+			}
+			p.press("C-d")
+			p.ends(0)
+		})
 	}
-	goOn <- struct{}{}
-	p.sees(fmt.Sprintf("paragraph %d is", each*(len(sizes)+1)), "ready")
-	said := strings.Join(strings.Fields(p.joined()), " ")
-	at := 0
-	for i := range each * (len(sizes) + 1) {
-		words := fmt.Sprintf("paragraph %d is so long that", i+1)
-		found := strings.Index(said, words)
-		if n := strings.Count(said, words); n != 1 || found < at {
-			t.Errorf("%q stands there %d times, or not in its place", words, n)
-		}
-		at = found
-	}
-	p.press("C-d")
-	p.ends(0)
 }

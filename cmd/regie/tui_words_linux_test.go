@@ -11,10 +11,7 @@ import (
 // TestScreenUndo takes a run back after a look at it, and shows a call; golden files show the whole of it.
 func TestScreenUndo(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		lang    string
-		columns int
-	}{{"en", 80}, {"fr", 200}} {
+	for _, row := range screens {
 		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, reply("I write a file.", wanted{"a", "a.txt", "one\ntwo\n"}), reply("Done."))
@@ -149,10 +146,7 @@ func TestScreenEnds(t *testing.T) {
 // TestScreenCommand gives commands without a model: denied, allowed, refused, and taken back; golden files show the whole of it.
 func TestScreenCommand(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		lang    string
-		columns int
-	}{{"en", 80}, {"fr", 200}} {
+	for _, row := range screens {
 		t.Run(fmt.Sprintf("%s-%d", row.lang, row.columns), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, reply("You made a file."))
