@@ -135,9 +135,10 @@ type AIReply struct {
 // CommandMark begins the text of a person's own command (spec 10.1): !git status.
 const CommandMark = "!"
 
-// What the tool that runs commands says of one that did not end by itself, which surfaces look for: that it was stopped, and what stands above the end of what
-// it had put out.
+// What the tool that runs commands says, which surfaces look for: what the report of one that has ended begins with, that one was stopped, and what stands
+// above the end of what it had put out.
 const (
+	CommandExit    = "exit code: "
 	CommandStopped = "it was stopped: "
 	CommandPutOut  = "The end of its output:\n"
 )

@@ -116,7 +116,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{
 			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
-			Request: request, Look: app.Look(request.Root), Continue: f.resume, Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
+			IsEngine: conn.IsEngine, Request: request, Look: app.Look(request.Root), Continue: f.resume, Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
 			Env: os.Environ(), Bell: bell, Aside: aside,
 		})
 		c.rejoin(aside)

@@ -42,6 +42,10 @@ func newStage(t *testing.T, steps ...http.HandlerFunc) *stage {
 }
 
 func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet { // which models it has
+		_, _ = io.WriteString(w, `{"object": "list", "data": [{"id": "scripted"}, {"id": "another\u001b[31m-one"}]}`)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

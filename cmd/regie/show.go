@@ -151,7 +151,7 @@ func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	if c.Recovered && c.State.Settled() { // until then it waits for its tool
 		state += " " + t.T("(recovered)")
 	}
-	p.line("  %2d %s %s", c.Ordinal+1, c.Tool, oneLine(c.Arguments, 80))
+	p.line("  %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), oneLine(c.Arguments, 80))
 	if len(c.Executed) > 0 { // a person's own words ran, not the model's
 		p.line("     %s %s", t.T("edited by a person, to:"), oneLine(string(c.Executed), 80))
 	}

@@ -44,6 +44,69 @@ func TestScreenCommandQueued(t *testing.T) {
 	p.ends(0)
 }
 
+// TestScreenCommandFails gives a command that fails, drawn and in plain lines: its line says so. One that is given meanwhile stays in the prompt.
+func TestScreenCommandFails(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := emulator(s, 80, 50, "chat")
+	p.sees("›", "ready")
+	p.enter("!while ! test -e go; do sleep 0.1; done; exit 3")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("working", "shell_exec  ")
+	p.enter("!ls")
+	p.sees("› !ls", "a run is open")
+	if err := os.WriteFile(s.work("go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("✗ shell.shell_exec", "exit code 3  [1]", "ready", "› !ls")
+	p.press("Enter")
+	p.sees("[l]")
+	p.press("y")
+	p.sees("✓ shell.shell_exec", "[2]", "ready")
+	p.press("C-d")
+	p.ends(0)
+	c := s.regie("chat", "--plain")
+	c.expect("> ")
+	c.enter("!false")
+	c.expect("[y]")
+	c.enter("y")
+	c.expect("✗ shell.shell_exec false")
+	c.expect("exit code 1")
+	c.expect("> ")
+	c.enter("/exit")
+	c.ends(0)
+}
+
+// TestScreenModels lists the models that the provider has, and chooses one.
+func TestScreenModels(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := emulator(s, 80, 24, "chat")
+	p.sees("›", "ready")
+	p.enter("/model")
+	p.sees("▸ openai/scripted", "openai/another␛[31m-one", "[Enter] choose")
+	p.press("Down", "Enter")
+	p.sees("another␛[31m-one answers from the next message on")
+	p.press("C-z")
+	p.sees("no Ctrl-Z: runs go on in this program")
+	p.press("C-d")
+	p.ends(0)
+}
+
+// TestScreenHelp writes all of the help in a terminal of 50 columns.
+func TestScreenHelp(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := emulator(s, 50, 24, "chat")
+	p.sees("›", "ready")
+	p.enter("/help")
+	p.sees("complete; show again", "ready")
+	p.inOrder("/undo", "to ID]", "/agent", "[NAME]", "Alt-Enter", "at the end do", "!command", "agent's need")
+	p.press("C-d")
+	p.ends(0)
+}
+
 // TestScreenCommandStopped interrupts the person's own command: what it had put out stays, that it was stopped is said, and a chat that is opened later shows
 // the same.
 func TestScreenCommandStopped(t *testing.T) {

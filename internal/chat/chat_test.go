@@ -262,7 +262,7 @@ func TestStream(t *testing.T) {
 	delta(first, 2, "I see.")    // of the next reply, before this one's message
 	delta(second, 1, "And now?") // and of the next round
 	message(first, 1, "I look\x1b[2J.", regie.Part{Type: regie.PartCall, CallID: id(t, "00c1"), Tool: "files.read_file"})
-	event(regie.EventToolResult, map[string]any{"tool": "files.read_file", "about": "a\x1b[2J.md", "state": "SUCCEEDED", "duration_us": 1500})
+	event(regie.EventToolResult, map[string]any{"tool": "files.\nread_file", "about": "a\x1b[2J.md", "state": "SUCCEEDED", "duration_us": 1500})
 	event(regie.EventMessage, regie.Message{
 		Sender: regie.SenderSystem, RoundID: first, Exchange: 1, System: &regie.SystemContent{Type: regie.SystemDataAdded},
 	})
@@ -283,7 +283,7 @@ func TestStream(t *testing.T) {
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "ENDED", "end_reason": "LIMIT", "end_note": "the limit of 1 replies"})
 	event(regie.EventNotice, regie.Notice{Kind: regie.NoticeNetworkDown, Text: "no\x1b[2J route"})
 	event(regie.EventNotice, regie.Notice{Kind: "of a later version"})
-	want := "I look.\n  ✓ files.read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
+	want := "I look.\n  ✓ files.␊read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
 		"… the model is asked again: its answer ended in the middle; what it said above does not count\n" +
 		"… the model is asked again in 42 s: its server is overloaded\n" +
 		"Now it is done.\nLost\nNothing is lost.\nCut0;off.\nthe run ended: the limit of 1 replies\n" +

@@ -37,7 +37,7 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 			if call.NotRun != "" {
 				state += " " + string(call.NotRun)
 			}
-			line("\n- `%s` %s\n", strings.ReplaceAll(call.Tool, "`", ""), state)
+			line("\n- `%s` %s\n", strings.ReplaceAll(plain.Line(call.Tool), "`", ""), state)
 			line("%s", fenced(call.Arguments))
 			if len(call.Executed) > 0 {
 				line("%s\n\n%s", t.T("with edited arguments"), fenced(string(call.Executed)))

@@ -47,6 +47,32 @@ func OwnRunning(past *Past) regie.ID {
 	return regie.ID{}
 }
 
+// ends reports whether an event is the end of the person's own command, whose line waits for what came of it: the event does not have its exit code.
+func (s *Stream) ends(event *regie.Event) bool {
+	var body struct {
+		CallID regie.ID        `json:"call_id"`
+		State  regie.CallState `json:"state"`
+	}
+	return event.Type == regie.EventToolResult && json.Unmarshal(event.Body, &body) == nil && body.CallID == s.command && !s.command.IsZero() && body.State == regie.CallSucceeded
+}
+
+// Came writes the line of the person's own command, which has ended: with ✗ and its exit code where that is not 0. result is what its call brought.
+func (s *Stream) Came(result string) {
+	if s.came == nil {
+		return
+	}
+	line := ToolLine(s.Text, s.came)
+	first, _, _ := strings.Cut(result, "\n")
+	if code, is := strings.CutPrefix(first, regie.CommandExit); is && code != "0" {
+		line = strings.Replace(line, "✓", "✗", 1) + "  " + s.Text.T("exit code %s", plain.Line(code))
+	}
+	if s.Mark != nil {
+		line += s.Mark(s.came)
+	}
+	s.came = nil
+	s.Note(line)
+}
+
 // OwnOutcome is what came of a person's own command, as they read it: its output, or what it put out until it ended and why it ended. It is "" where their
 // own word kept it from running.
 func OwnOutcome(t *text.Printer, call *regie.Call) string {
@@ -156,12 +182,17 @@ func (c *Chat) outcome(ctx context.Context) error {
 	c.prompted = false
 	c.own, c.ownDone = regie.ID{}, regie.ID{}
 	view, err := c.Control.Get(ctx, round)
+	defer func() { c.stream.Came("") }() // where nothing was found
 	if err != nil {
 		return c.refused(ctx, err)
 	}
 	for i := range view.Exchanges {
 		for k := range view.Exchanges[i].Calls {
-			if call := &view.Exchanges[i].Calls[k]; call.ID == id && call.Error != nil {
+			call := &view.Exchanges[i].Calls[k]
+			if call.ID == id {
+				c.stream.Came(call.Result)
+			}
+			if call.ID == id && call.Error != nil {
 				if why := ownWhy(c.Text, call); why != "" {
 					c.stream.Note("  " + strings.ReplaceAll(why, "\n", "\n  "))
 				}

@@ -74,6 +74,7 @@ func Open(ctx context.Context, control dispatch.Control, root, name string, most
 
 // Past writes what was said last in a chat, of what it was forked from too.
 func (s *Stream) Past(past *Past) {
+	s.command = OwnRunning(past)
 	if len(past.Rounds) < past.most {
 		s.copies(&past.View, past.most-len(past.Rounds))
 	}

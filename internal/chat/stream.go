@@ -39,6 +39,9 @@ type Stream struct {
 	waiting []Queued          // messages that wait for their turn
 	given   map[regie.ID]bool // those that came back, once they were shown
 
+	command regie.ID     // the call of the person's own command
+	came    *regie.Event // how it ended, until that is shown
+
 	fold   Fold
 	output Output
 }
@@ -125,7 +128,14 @@ func (s *Stream) Item(item dispatch.Item) {
 	for _, line := range s.output.Rest(item.Event) {
 		s.Note(line)
 	}
+	if id, is := OwnCall(item.Event); is {
+		s.command = id
+	}
 	for _, line := range s.fold.Lines(s.Text, item.Event) {
+		if s.ends(item.Event) {
+			s.came = item.Event
+			continue
+		}
 		if s.Mark != nil {
 			line += s.Mark(item.Event)
 		}
@@ -293,7 +303,11 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	if !notice.Document.IsZero() {
 		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
 	}
+	ends := regie.Strictest(notice.Hooks)
 	for i := range notice.Hooks {
+		if ends == &notice.Hooks[i] && ends.On == regie.HookBeforeRound { // the end of the round says it
+			continue
+		}
 		if line := hookLine(t, &notice.Hooks[i]); line != "" {
 			lines = append(lines, line)
 		}
@@ -301,9 +315,9 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	for _, missing := range notice.Missing {
 		why := plain.Line(missing.Why)
 		if notice.CallID.IsZero() {
-			lines = append(lines, t.T("  ! without the tools of %s: %s", missing.Toolkit, why))
+			lines = append(lines, t.T("  ! without the tools of %s: %s", plain.Line(missing.Toolkit), why))
 		} else {
-			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s", missing.Toolkit, why))
+			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s", plain.Line(missing.Toolkit), why))
 		}
 	}
 	return lines
@@ -472,5 +486,5 @@ func ToolLine(t *text.Printer, event *regie.Event) string {
 	if body.About != "" {
 		about = " " + plain.Line(body.About)
 	}
-	return plain.Strip(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, body.Tool, about, float64(body.DurationUS)/1000, why))
+	return plain.Strip(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, plain.Line(body.Tool), about, float64(body.DurationUS)/1000, why))
 }

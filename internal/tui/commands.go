@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +67,7 @@ func (m *model) help() {
 	t := m.Text
 	m.paper.space()
 	for _, c := range m.commands() {
-		m.paper.line([]span{{"  " + c.name + strings.Repeat(" ", max(1, 12-len(c.name))), style{fg: cyan}}, {text: cut(c.about, m.screen.width-16)}})
+		m.helpLine(c.name, c.about)
 	}
 	m.paper.space()
 	for _, row := range [][2]string{
@@ -79,14 +78,30 @@ func (m *model) help() {
 		{"Esc", t.T("interrupt the run; twice clears what you wrote")},
 		{"Ctrl-C", t.T("clear, interrupt; twice leaves")},
 		{"Ctrl-D", t.T("leave, at an empty prompt")},
+		{"Ctrl-Z", t.T("suspend, where regie serve or another program is the engine")},
 		{"Ctrl-R", t.T("search in what you have said; Up and Down go through it")},
 		{"Up", t.T("at an empty prompt: take the last queued message back, to edit it")},
 		{"Ctrl-O", t.T("unfold the newest call")},
 		{"Tab", t.T("complete; show again what waits for you")},
 	} {
-		m.paper.line([]span{{"  " + row[0] + strings.Repeat(" ", max(1, 12-len(row[0]))), style{fg: cyan}}, {text: cut(row[1], m.screen.width-16)}})
+		m.helpLine(row[0], row[1])
 	}
 	m.paper.space()
+}
+
+// helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what that does.
+func (m *model) helpLine(name, about string) {
+	const column = 14
+	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
+	width := m.screen.width - column - 1
+	if width < 20 { // it stands below
+		m.paper.line([]span{before})
+		before, width = span{text: "    "}, m.screen.width-5
+	}
+	for _, piece := range wrap([]span{{text: about}}, width) {
+		m.paper.line(append([]span{before}, piece...))
+		before = span{text: strings.Repeat(" ", m.screen.width-1-width)}
+	}
 }
 
 // fork goes on in a copy of this chat (decision 17).
@@ -167,66 +182,6 @@ func (m *model) clear(string) tea.Cmd {
 	m.paper.wrote, m.paper.inReply = false, false
 	return tea.Sequence(tea.Raw(strings.Repeat("\r\n", m.screen.height)+"\x1b[H"), tea.ClearScreen, read)
 }
-
-// models says which model answers, or chooses another one.
-func (m *model) models(name string) tea.Cmd {
-	choose := func(m *model, name string) {
-		if provider, model, found := strings.Cut(name, "/"); found && m.isProvider(provider) {
-			m.Request.Provider, name = provider, model
-			if m.Settings != nil && !m.Request.Settings.IsZero() {
-				m.Request.Settings = m.Settings(provider)
-			}
-		}
-		m.Request.Model = name
-		m.note(m.Text.T("%s answers from the next message on", plain.Line(m.Request.Provider+" / "+m.Request.Model)))
-	}
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		providers, err := m.Control.Providers(ctx)
-		agents, agentErr := m.Control.Agents(ctx)
-		return func() tea.Cmd {
-			if err == nil {
-				err = agentErr
-			}
-			if err != nil {
-				m.told(err)
-				return nil
-			}
-			m.providers = nil
-			for _, p := range providers {
-				m.providers = append(m.providers, p.Name)
-			}
-			if name != "" {
-				choose(m, name)
-				return nil
-			}
-			p := &picking{title: m.Text.T("which model:"), then: chosen(choose)}
-			known := []string{m.Request.Provider + "/" + m.Request.Model}
-			for _, a := range agents {
-				if a.Model != "" && !slices.Contains(known, a.Provider+"/"+a.Model) {
-					known = append(known, a.Provider+"/"+a.Model)
-				}
-			}
-			for _, k := range known {
-				p.list = append(p.list, option{k, k})
-			}
-			m.note(m.Text.T("%s answers; /model NAME chooses another one", plain.Line(m.Request.Provider+" / "+m.Request.Model)))
-			if len(p.list) < 2 {
-				return nil
-			}
-			return m.pick(p)
-		}
-	})
-}
-
-// chosen is what follows a choice that takes no time.
-func chosen(choose func(m *model, value string)) func(m *model, value string) tea.Cmd {
-	return func(m *model, value string) tea.Cmd {
-		choose(m, value)
-		return nil
-	}
-}
-
-func (m *model) isProvider(name string) bool { return slices.Contains(m.providers, name) }
 
 // agents chooses who answers in a new chat.
 func (m *model) agents(name string) tea.Cmd {

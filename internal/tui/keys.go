@@ -21,8 +21,11 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.leaving {
 		return nil
 	}
-	if name == "ctrl+c" {
+	switch name {
+	case "ctrl+c":
 		return m.cancel()
+	case "ctrl+z":
+		return m.suspend()
 	}
 	if m.dialog != nil && m.armed {
 		return m.answerKey(name, typed)
@@ -88,6 +91,15 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	m.popup.follow(m)
 	return m.popup.fetch(m)
+}
+
+// suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and other programs wait for it.
+func (m *model) suspend() tea.Cmd {
+	if m.IsEngine != nil && m.IsEngine() {
+		m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
+		return nil
+	}
+	return tea.Suspend
 }
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.

@@ -20,6 +20,8 @@ type Config struct {
 	In, Out *os.File // the terminal
 	Editor  chat.Editor
 	Signals <-chan os.Signal
+	// IsEngine reports whether this process is the engine: then it does not stop for a while. nil: it is not.
+	IsEngine func() bool
 	// Request is what each message is sent with; session, text and client id are the chat's.
 	Request dispatch.RunRequest
 	// Look finds what a message names with @; nil has nothing named. Files lists what may be named: paths of the workspace.
@@ -94,6 +96,7 @@ type model struct {
 	bell      bell
 	meter     meter
 	providers []string // as /model has found them
+	served    served
 
 	leaving bool
 	result  chat.Result

@@ -21,7 +21,14 @@ func (m *model) give(typed string) tea.Cmd {
 	request.ClientID, request.SessionID, request.Command = regie.NewID().String(), m.session, command
 	return m.inOrder(func(ctx context.Context) func() tea.Cmd {
 		run, err := m.Control.Submit(ctx, request)
-		return func() tea.Cmd { return m.sent(request.SessionID, typed, store.Reject, run, err) }
+		return func() tea.Cmd {
+			if regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty() && request.SessionID == m.session { // it stays where it can be given again
+				m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
+				m.draft.set(typed)
+				return nil
+			}
+			return m.sent(request.SessionID, typed, store.Reject, run, err)
+		}
 	})
 }
 
@@ -38,6 +45,7 @@ func (m *model) outcome(round regie.ID) tea.Cmd {
 			switch {
 			case session != m.session: // another chat has been taken up since
 			case err != nil:
+				m.stream.Came("")
 				m.told(err)
 			default:
 				m.came(&view, own)
@@ -48,9 +56,13 @@ func (m *model) outcome(round regie.ID) tea.Cmd {
 }
 
 func (m *model) came(view *store.RoundView, own regie.ID) {
+	defer func() { m.stream.Came("") }() // where nothing was found
 	for i := range view.Exchanges {
 		for k := range view.Exchanges[i].Calls {
 			call := &view.Exchanges[i].Calls[k]
+			if call.ID == own {
+				m.stream.Came(call.Result)
+			}
 			if outcome := chat.OwnOutcome(m.Text, call); call.ID == own && outcome != "" {
 				m.ends(outcome, chat.OwnShown/2, chat.OwnShown/2) // how a command ends says most
 				m.paper.space()

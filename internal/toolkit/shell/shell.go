@@ -287,7 +287,7 @@ func shellArgv() []string {
 // report is what a model reads of a command that has ended.
 func report(r sandbox.Result, said *sandbox.Excerpt) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "exit code: %d\n", r.Exit)
+	fmt.Fprintf(&b, regie.CommandExit+"%d\n", r.Exit)
 	if r.Signal != "" {
 		fmt.Fprintf(&b, "ended by the signal %s\n", r.Signal)
 	}
