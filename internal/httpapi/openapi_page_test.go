@@ -1,6 +1,10 @@
 package httpapi
 
-import "html/template"
+import (
+	"html/template"
+
+	"github.com/regie-run/regie/internal/dispatch"
+)
 
 // docsTemplate is docs.html.
 var docsTemplate = template.Must(template.New("docs").Parse(`<!doctype html>
@@ -22,3 +26,8 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 <dl>{{range .Properties}}<dt><code>{{.Name}}</code></dt><dd><i>{{.Kind}}</i> {{.About}}</dd>{{end}}</dl></section>
 {{end}}</main></html>
 `))
+
+// rows are the operations of a server that serves nothing.
+func rows() []operation {
+	return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations()
+}

@@ -24,7 +24,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 )
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html anew")
@@ -495,6 +494,3 @@ func placesOf(path string) (names []string) {
 	}
 	return names
 }
-
-// rows are the operations of a server that serves nothing.
-func rows() []operation { return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations() }
