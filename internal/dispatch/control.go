@@ -120,10 +120,11 @@ type RunRequest struct {
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
-	// By is who says it, where that is not the owner, and LeavesWaits that they may not answer (spec 10.2): a message that would be taken as the answer
-	// to a question, or withdraw what a person was asked, is refused with CodeMissingScope. Only who lets callers in says either; no request does.
-	By          string `json:"-"`
-	LeavesWaits bool   `json:"-"`
+	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a message that would be taken as the answer to a question, or
+	// withdraw what a person was asked, is refused with CodeMissingScope.
+	LeavesWaits bool `json:"leaves_waits,omitempty"`
+	// By is who says it, where that is not the owner. Only who lets callers in says so; no request does.
+	By string `json:"-"`
 }
 
 // Run is the answer to a RunRequest.
