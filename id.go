@@ -56,6 +56,9 @@ func ParseID(s string) (ID, error) {
 	if _, err := hex.Decode(id[:], packed); err != nil {
 		return ID{}, Errorf(CodeBadID, "%q is not an id: it holds other characters than 0-9 and a-f", s)
 	}
+	if id.IsZero() { // it would be as one that is not there
+		return ID{}, Errorf(CodeBadID, "%q is not an id: it stands for nothing", s)
+	}
 	return id, nil
 }
 

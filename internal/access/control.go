@@ -167,7 +167,7 @@ func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 			return dispatch.Run{}, err
 		}
 	}
-	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, !caller.Has(regie.ScopeApprove)
+	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, in.LeavesWaits || !caller.Has(regie.ScopeApprove)
 	switch {
 	case caller.Restricted():
 		if err := c.place(ctx, &in); err != nil {

@@ -70,6 +70,9 @@ func (l *local) complete(ctx context.Context, stored *store.Decide, edit engine.
 	if review == nil {
 		return regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
 	}
+	if err := approval.CheckAnswer(d.Answer); err != nil {
+		return err
+	}
 	d.Reason = plain.Strip(d.Reason) // first of all: what is said again is compared with what was stored
 	if review.Decision != nil {      // said again, or too late: the store knows which, and the world has moved on since the preview
 		stored.Decisions = append(stored.Decisions, d)

@@ -211,7 +211,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	guarded := guard.Wrap(handler, translate)
 	server := &http.Server{
 		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return base },
+		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {

@@ -209,3 +209,57 @@ func TestWorkspaceByName(t *testing.T) {
 	h.json("POST", "/api/v1/workspaces", string(body), 403, nil)
 	h.json("POST", "/api/v1/workspaces", `{"path":"/etc","here":true}`, 200, nil)
 }
+
+// TestHostileLines says to a server what no client's library does: each is answered at once, with a code, and nothing is done.
+func TestHostileLines(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	address := strings.TrimPrefix(h.served.URL, "http://")
+	session := h.session()
+	for name, c := range map[string]struct{ line, header, body, status, code string }{
+		"two hosts":        {"GET /api/v1/sessions HTTP/1.1", "Host: " + address, "", "400", ""}, // net/http's own answer, in front of ours
+		"another host":     {"GET http://evil/api/v1/sessions HTTP/1.1", "", "", "403", "FORBIDDEN"},
+		"no path":          {"CONNECT 127.0.0.1:80 HTTP/1.1", "", "", "404", "NOT_FOUND"},
+		"options of all":   {"OPTIONS * HTTP/1.1", "", "", "404", "NOT_FOUND"},
+		"two slashes":      {"GET //evil.example/%2e%2e HTTP/1.1", "", "", "404", "NOT_FOUND"},
+		"dots to an API":   {"GET /v1/../api/v1/sessions HTTP/1.1", "", "", "404", "not_found"},
+		"a promised body":  {"POST /api/v1/sessions HTTP/1.1", "Content-Length: 99999999999", "", "413", "TOO_LARGE"},
+		"two places":       {"GET /api/v1/sessions/" + session + "/events HTTP/1.1", "Last-Event-ID: 1\r\nLast-Event-ID: 2", "", "400", "BAD_REQUEST"},
+		"two tokens":       {"GET /api/v1/sessions HTTP/1.1", "Authorization: Bearer x", "", "401", "NO_TOKEN"},
+		"lengths and both": {"POST /api/v1/sessions HTTP/1.1", "Content-Length: 2\r\nContent-Length: 3", "{}", "400", ""},
+	} {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := c.line + "\r\nHost: " + address + "\r\nAuthorization: Bearer " + h.token + "\r\nConnection: close\r\n"
+		if c.header != "" {
+			request += c.header + "\r\n"
+		}
+		began := time.Now()
+		if _, err := io.WriteString(conn, request+"\r\n"+c.body); err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(said), "HTTP/1.1 "+c.status+" ") || !strings.Contains(strings.ToUpper(string(said)), strings.ToUpper(c.code)) || time.Since(began) > 10*time.Second {
+			t.Errorf("%s, after %s: %.400s", name, time.Since(began), said)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestUnknownWordDecides: what is no decision is a bad request, also where somebody has decided already.
+func TestUnknownWordDecides(t *testing.T) {
+	k := newKeyedHouse(t)
+	path, waits := k.in("please write decided1")
+	asked := waits.Approvals[0]
+	for range 2 {
+		for _, word := range []string{"maybe", "ALLOW", "allow "} {
+			body := fmt.Sprintf(`{"request_id":"r","decisions":[{"call_id":%q,"decision":%q}]}`, asked.Reviews[0].CallID, word)
+			k.json("POST", "/api/v1/approvals/"+asked.ID.String(), body, 400, nil)
+		}
+		body := fmt.Sprintf(`{"request_id":"s","decisions":[{"call_id":%q,"decision":"deny"}]}`, asked.Reviews[0].CallID)
+		k.json("POST", "/api/v1/approvals/"+asked.ID.String(), body, 200, nil)
+		k.ended(path)
+	}
+}

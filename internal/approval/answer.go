@@ -13,15 +13,14 @@ import (
 // returns CodeBadRequest for a scope that was not proposed, for one with an answer that takes none, where nothing was proposed, and for
 // an unknown answer.
 func ScopeFor(answer regie.Answer, proposed []regie.Scope, chosen *regie.Scope) (regie.Scope, error) {
-	switch answer {
-	case regie.AnswerAllow, regie.AnswerDeny:
+	if err := CheckAnswer(answer); err != nil {
+		return regie.Scope{}, err
+	}
+	if answer == regie.AnswerAllow || answer == regie.AnswerDeny {
 		if chosen != nil {
 			return regie.Scope{}, regie.Errorf(regie.CodeBadRequest, "the answer %s takes no scope: use allow_session or allow_always", string(answer))
 		}
 		return regie.Scope{}, nil
-	case regie.AnswerSession, regie.AnswerAlways:
-	default:
-		return regie.Scope{}, regie.Errorf(regie.CodeBadRequest, "%q is not an answer: use allow, allow_session, allow_always or deny", string(answer))
 	}
 	if len(proposed) == 0 {
 		return regie.Scope{}, regie.Errorf(regie.CodeBadRequest, "this call can only be allowed once: its tool proposes nothing wider")
@@ -35,6 +34,16 @@ func ScopeFor(answer regie.Answer, proposed []regie.Scope, chosen *regie.Scope) 
 		}
 	}
 	return regie.Scope{}, regie.Errorf(regie.CodeBadRequest, "this scope was not proposed for the call: choose one of those that the approval lists")
+}
+
+// CheckAnswer returns CodeBadRequest for an unknown answer.
+func CheckAnswer(answer regie.Answer) error {
+	switch answer {
+	case regie.AnswerAllow, regie.AnswerDeny, regie.AnswerSession, regie.AnswerAlways:
+		return nil
+	default:
+		return regie.Errorf(regie.CodeBadRequest, "%q is not an answer: use allow, allow_session, allow_always or deny", string(answer))
+	}
 }
 
 // MaxStanding bounds how long an answer that expires may hold (spec 11.3): what is to hold longer has no expiry.

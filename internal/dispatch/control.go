@@ -120,11 +120,12 @@ type RunRequest struct {
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
-	// By is who says it, where that is not the owner, TokenID the token that they show, and LeavesWaits that they may not answer (spec 10.2): a message that would be taken as the answer
-	// to a question, or withdraw what a person was asked, is refused with CodeMissingScope. Only who lets callers in says any of it; no request does.
-	By          string   `json:"-"`
-	TokenID     regie.ID `json:"-"`
-	LeavesWaits bool     `json:"-"`
+	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a message that would be taken as the answer to a question, or
+	// withdraw what a person was asked, is refused with CodeMissingScope.
+	LeavesWaits bool `json:"leaves_waits,omitempty"`
+	// By is who says it, where that is not the owner, and TokenID the token that they show. Only who lets callers in says so; no request does.
+	By      string   `json:"-"`
+	TokenID regie.ID `json:"-"`
 }
 
 // Run is the answer to a RunRequest.

@@ -28,6 +28,6 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 `))
 
 // rows are the operations of a server that serves nothing.
-func rows() []operation { return (&server{Config: Config{Control: unserved{}}}).operations() }
-
-type unserved struct{ dispatch.Control }
+func rows() []operation {
+	return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations()
+}

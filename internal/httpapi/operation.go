@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,7 +90,11 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 			return nil, err
 		}
 	}
-	if err := bind(r.URL.Query(), &in.Query); err != nil {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // what cannot be read would be as what was not said
+		return nil, regie.Errorf(regie.CodeBadRequest, "the parameters of the address cannot be read: write them as name=value, with & between them")
+	}
+	if err := bind(query, &in.Query); err != nil {
 		return nil, err
 	}
 	if in.Key, err = idempotencyKey(r); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 
@@ -89,7 +90,18 @@ func Handler(c Config) http.Handler {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
 	}
 	mux.HandleFunc("/", s.missing(mux))
-	return mux
+	return s.plain(mux)
+}
+
+// plain has a path be written in one way: the mux would send whoever writes it in another to that one, with a page and no code.
+func (s *server) plain(next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := r.URL.Path; p != path.Clean(p) && p != path.Clean(p)+"/" || !strings.HasPrefix(p, "/") {
+			s.refuse(w, r, "address", regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, p))
+			return
+		}
+		next.ServeHTTP(w, r)
+	}
 }
 
 type server struct {
@@ -99,6 +111,12 @@ type server struct {
 
 // bodyOf reads a request's body. It returns CodeTooLarge for one over the bounds.
 func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the body is encoded as %s: send it as it is", encoding)
+	}
+	if r.ContentLength > maxBody { // without waiting for it
+		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)

@@ -108,7 +108,7 @@ func lastEvent(r *http.Request, after int64) (int64, error) {
 		return after, nil
 	}
 	seq, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seq < 0 {
+	if err != nil || seq < 0 || len(r.Header.Values("Last-Event-ID")) > 1 {
 		return 0, regie.Errorf(regie.CodeBadRequest, "Last-Event-ID must be a sequence number")
 	}
 	return seq, nil

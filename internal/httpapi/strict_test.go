@@ -45,6 +45,7 @@ func TestMethodsAndHeaders(t *testing.T) {
 		"a stream by weight":   {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json;q=0.5, text/event-stream"}, status: 200, says: "event: error"},
 		"not a stream at all":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/event-stream;q=0, */*"}, status: 202},
 		"bad Last-Event-ID":    {method: "GET", path: session + "/events", header: [2]string{"Last-Event-ID", "x"}, status: 400, says: string(regie.CodeBadRequest)},
+		"an encoded body":      {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Content-Encoding", "gzip"}, status: 400, says: "encoded as gzip"},
 		"anything":             {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "*/*"}, status: 202},
 		"a message as a page":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/html"}, status: 202},
 		"no body at all":       {method: "POST", path: "/api/v1/rules/revoke", status: 400, says: "the request has no body"},

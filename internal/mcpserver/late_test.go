@@ -1,0 +1,60 @@
+package mcpserver_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/providertest"
+)
+
+// late is an engine in which something happens between the look at a session and the message to it.
+type late struct {
+	dispatch.Control
+	meanwhile func(ctx context.Context, in dispatch.RunRequest)
+}
+
+// Submit implements dispatch.Control.
+func (l *late) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+	if l.meanwhile != nil {
+		l.meanwhile(ctx, in)
+	}
+	return l.Control.Submit(ctx, in)
+}
+
+// TestQuestionMeanwhile: a client that may not answer sends a message while the session waits for nothing, and a question opens before it comes there: the
+// message neither answers the question nor withdraws it.
+func TestQuestionMeanwhile(t *testing.T) {
+	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"]}`}
+	b := newBed(t, providertest.Scene{Text: []string{"Hello."}}, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}})
+	engine := &late{Control: b.conn}
+	b.config.Control = engine
+	session := b.stdio(nil)
+	text, data, failed := call(t, session, "start_session", object{"prompt": "say hello", "wait": 30})
+	if failed || data["state"] != "IDLE" {
+		t.Fatal(text)
+	}
+	engine.meanwhile = func(ctx context.Context, in dispatch.RunRequest) {
+		in.ClientID, in.Text, in.LeavesWaits, in.Policy = "person", "ask me", false, approval.Policy{OnApproval: approval.Park, Questions: true}
+		run, err := b.conn.Submit(ctx, in)
+		if err == nil {
+			err = b.conn.Wait(ctx, run.RoundID)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	text, _, failed = call(t, session, "send_message", object{"session_id": data["session_id"], "text": "b"})
+	id, err := regie.ParseID(data["session_id"].(string)) //nolint:forcetypeassert // it fails the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := b.conn.Session(t.Context(), id)
+	if !failed || !strings.Contains(text, string(regie.CodeMissingScope)) || err != nil || view.State != regie.SessionWaitingResponse {
+		t.Errorf("the client is told %s, and the session is %s (%v)", text, view.State, err)
+	}
+}
