@@ -255,7 +255,8 @@ func (e *Engine) compatible(base context.Context, c ServeConfig, control dispatc
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store, Base: base,
+		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store,
+		Base: base, Weigh: e.weigh,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
 				return place, err
