@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
@@ -127,6 +128,42 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	s.Message = s.History[last].Message
 	s.Message.ClientID = in.ClientID
 	s.History = s.History[:last]
+}
+
+// weigh estimates the tokens that a model would be sent first for a client's request, with all that its agent adds to it. Nothing is begun.
+func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
+	if _, err := l.fill(ctx, &in); err != nil {
+		return 0, err
+	}
+	if err := l.validate(&in); err != nil {
+		return 0, err
+	}
+	owner, workspace, err := l.place(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	in.Type = regie.SessionChat
+	terms, err := l.terms(ctx, &in)
+	if err != nil {
+		return 0, err
+	}
+	s := l.submission(&in, owner, workspace, regie.ReasonUserMessage, &terms)
+	thread, err := l.store.Thread(ctx, in.SessionID, 0)
+	if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
+		return 0, err
+	}
+	if thread.Calls == nil {
+		thread.Calls = map[regie.ID][]regie.Call{}
+	}
+	for i := range s.History {
+		m := &s.History[i]
+		thread.Messages = append(thread.Messages, m.Message)
+		if len(m.Calls) > 0 {
+			thread.Calls[m.Message.ID] = m.Calls
+		}
+	}
+	thread.Messages = append(thread.Messages, s.Message)
+	return l.engine.Weigh(ctx, engine.Weighing{Session: *s.New, Workspace: workspace, Round: s.Round, Thread: thread})
 }
 
 const (

@@ -90,24 +90,7 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		}
 	}
 	var accepted store.Accepted
-	submission := store.Submission{
-		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, Command: in.Command != "", History: imported(&in), Results: in.Results,
-		New: &regie.Session{
-			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(&in)), Type: in.Type,
-			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin, TokenID: in.TokenID,
-		},
-		Workspace: workspace,
-		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String(), TokenID: in.TokenID}, ClientID: in.ClientID,
-			Text: typed(&in), Rich: in.Segments,
-			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
-		},
-		Round: regie.Round{
-			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
-		},
-	}
-	ofClient(&in, &submission)
+	submission := l.submission(&in, owner, workspace, reason, &terms)
 	err = l.unhindered(ctx, in.SessionID, func() (err error) {
 		accepted, err = l.dispatcher.Submit(ctx, submission)
 		return err
@@ -119,6 +102,29 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
 		Pending: accepted.Pending, Position: accepted.Position,
 	}, err
+}
+
+// submission is what a request stores.
+func (l *local) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason, terms *terms) store.Submission {
+	out := store.Submission{
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, Command: in.Command != "", History: imported(in), Results: in.Results,
+		New: &regie.Session{
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(in)), Type: in.Type,
+			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin, TokenID: in.TokenID,
+		},
+		Workspace: workspace,
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String(), TokenID: in.TokenID}, ClientID: in.ClientID,
+			Text: typed(in), Rich: in.Segments,
+			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
+		},
+		Round: regie.Round{
+			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,
+			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
+		},
+	}
+	ofClient(in, &out)
+	return out
 }
 
 func (l *local) validate(in *dispatch.RunRequest) error {

@@ -195,7 +195,17 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		return nil, err
 	}
 	counts := e.metrics(out)
-	mounts := map[string]httpapi.Mount{"/mcp": {Handler: mcp, Scope: regie.ScopeMCP}, "/v1/": e.compatible(base, c, programs)}
+	mounts := map[string]httpapi.Mount{
+		"/mcp": {
+			Handler: mcp, Scope: regie.ScopeMCP, About: "An MCP server (streamable HTTP): the queries of the workspace, and tools that begin sessions.",
+			Routes: []httpapi.Route{
+				{Method: http.MethodPost, Path: "/mcp", Summary: "The messages of a client"},
+				{Method: http.MethodGet, Path: "/mcp", Summary: "The stream of a session"},
+				{Method: http.MethodDelete, Path: "/mcp", Summary: "End a session"},
+			},
+		},
+		"/v1/": e.compatible(base, c, programs),
+	}
 	handler := httpapi.Handler(httpapi.Config{
 		Control: control, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy, Keys: e.store, Markdown: markdown,
@@ -257,7 +267,8 @@ func (e *Engine) compatible(base context.Context, c ServeConfig, control dispatc
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store, Base: base,
+		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store,
+		Base: base, Weigh: e.weigh,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
 				return place, err
@@ -271,7 +282,14 @@ func (e *Engine) compatible(base context.Context, c ServeConfig, control dispatc
 			return place, err
 		},
 	}
-	return httpapi.Mount{Handler: compat.Handler(settings), Scope: regie.ScopeCompletions, Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key"}
+	var routes []httpapi.Route
+	for _, at := range compat.Routes() {
+		routes = append(routes, httpapi.Route{Method: at.Method, Path: at.Path, Summary: at.Summary})
+	}
+	return httpapi.Mount{
+		Handler: compat.Handler(settings), Scope: regie.ScopeCompletions, Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
+		About: "For clients of OpenAI's and Anthropic's APIs, in the formats of these.", Routes: routes,
+	}
 }
 
 // placeOfCaller is the workspace in which a restricted caller's sessions live: the server's own where the caller sees that, else the first one that it

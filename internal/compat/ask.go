@@ -25,7 +25,9 @@ type asking struct {
 	// session is the one that the request names, number how many rounds it is to have; zero: any.
 	session regie.ID
 	number  int
-	raw     []byte
+	// previous is the answer that a thread of Anthropic's goes on from; empty: none.
+	previous string
+	raw      []byte
 }
 
 // said is a message of a request.
@@ -65,6 +67,47 @@ func (a *asking) named(r *http.Request) error {
 	return nil
 }
 
+// threaded takes the session of the answer that a request goes on from, where it names none itself. Anthropic's clients send the whole conversation where
+// they are told that it is not there, or has gone on.
+func (s *server) threaded(ctx context.Context, a *asking) error {
+	if a.previous == "" || !a.session.IsZero() {
+		return nil
+	}
+	lost := &problem{
+		status: http.StatusNotFound, kind: kindInvalid, code: "thread_not_found", param: "thread.previous_message_id",
+		err: regie.Errorf(regie.CodeNotFound, "there is no answer %s here to go on from: send the whole conversation", clip(a.previous)),
+	}
+	round, err := regie.ParseID(strings.TrimPrefix(a.previous, messagePrefix))
+	if err != nil {
+		return lost
+	}
+	view, err := s.Control.Get(ctx, round)
+	if err == nil {
+		var place regie.Workspace
+		if place, err = s.Workspace(ctx); err == nil {
+			_, err = s.summary(ctx, view.Session.ID, place, regie.ScopeChat)
+		}
+	}
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		return lost
+	}
+	if err != nil {
+		return err
+	}
+	a.session = view.Session.ID
+	if _, results := answered(a.messages); results { // the same ones again are the same request
+		return nil
+	}
+	session, err := s.Control.Session(ctx, a.session)
+	if err == nil && session.History[len(session.History)-1].ID != round {
+		err = &problem{
+			status: http.StatusConflict, kind: kindInvalid, code: "thread_already_continued", param: "thread.previous_message_id",
+			err: regie.Errorf(regie.CodeConflict, "the session has gone on since %s: continue from its last answer, or send the whole conversation", clip(a.previous)),
+		}
+	}
+	return err
+}
+
 // submitted is a message on its way: who asked, and where the answer stands.
 type submitted struct {
 	dispatch.Run
@@ -81,10 +124,7 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	if err != nil {
 		return submitted{}, err
 	}
-	in := dispatch.RunRequest{
-		Agent:  a.model,
-		Policy: approval.Policy{OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
-	}
+	in := s.request(ctx, a)
 	key, err := keyOf(r)
 	if err != nil {
 		return submitted{}, err
@@ -96,6 +136,14 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	out, err := s.place(ctx, a, in, place, key)
 	after(err)
 	return out, err
+}
+
+// request is what is asked of an agent, without its place and what it says.
+func (s *server) request(ctx context.Context, a *asking) dispatch.RunRequest {
+	return dispatch.RunRequest{
+		Agent:  a.model,
+		Policy: approval.Policy{OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
+	}
 }
 
 // place puts what a request says where it belongs: into the session that it names, into the one whose calls it answers, or into one of its own.

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -13,8 +14,7 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// chatRequest is a request of Chat Completions, as far as it is looked at. What stands in Ignored has no effect on an agent; all else that is not
-// here is neither known nor looked at.
+// chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or is not known and refused.
 type chatRequest struct {
 	Model             string            `json:"model"`
 	Messages          []chatMessage     `json:"messages"`
@@ -45,6 +45,8 @@ type chatRequest struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 type chatTool struct {
@@ -53,7 +55,11 @@ type chatTool struct {
 		Name        string         `json:"name"`
 		Description string         `json:"description"`
 		Parameters  jsontext.Value `json:"parameters"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"function"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 type chatMessage struct {
@@ -67,14 +73,14 @@ type chatMessage struct {
 		Function *struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
-}
 
-// ignoredByAgents are parameters that an agent's own settings decide, or that only OpenAI knows something to do with.
-var ignoredByAgents = []string{
-	"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens", "max_completion_tokens", "max_output_tokens", "seed", "user", "store",
-	"service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction", "verbosity",
+			Rest map[string]jsontext.Value `json:",embed"`
+		} `json:"function"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
+	} `json:"tool_calls"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 // parseChat reads a request of Chat Completions to an agent.
@@ -92,6 +98,11 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 		return nil, nil, err
 	}
 	out.oneCall = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
+	if in.StreamOptions != nil {
+		if err := strays(in.StreamOptions.Rest, "stream_options", besideOptions); err != nil {
+			return nil, nil, err
+		}
+	}
 	if len(in.Messages) > maxMessages {
 		return nil, nil, refused("messages", "there are %d messages, at most %d are allowed", len(in.Messages), maxMessages)
 	}
@@ -107,6 +118,9 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 		param := "tools[" + strconv.Itoa(i) + "]"
 		if t.Type != "function" || t.Function == nil {
 			return nil, nil, refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		}
+		if err := cmp.Or(strays(t.Rest, param, besideTool), strays(t.Function.Rest, param+".function", besideTool)); err != nil {
+			return nil, nil, err
 		}
 		tools = append(tools, regie.ClientTool{Name: t.Function.Name, Description: t.Function.Description, Parameters: json.RawMessage(t.Function.Parameters)})
 	}
@@ -190,6 +204,9 @@ func (in *chatRequest) refuse() error {
 // read makes a message of one of Chat Completions.
 func (m *chatMessage) read(param string) (said, error) {
 	text, err := contentOf(m.Content, param+".content", "text")
+	if err == nil {
+		err = strays(m.Rest, param, besideMessage)
+	}
 	if err != nil {
 		return said{}, err
 	}
@@ -216,6 +233,10 @@ func (m *chatMessage) of(text, param string) (said, error) {
 		for i, c := range m.ToolCalls {
 			if c.Function == nil || c.Type != "" && c.Type != "function" {
 				return out, refused(param+".tool_calls["+strconv.Itoa(i)+"]", "a call of the type %q is none that an agent knows", clip(c.Type))
+			}
+			at := param + ".tool_calls[" + strconv.Itoa(i) + "]"
+			if err := cmp.Or(strays(c.Rest, at, besideCall), strays(c.Function.Rest, at+".function", besideCall)); err != nil {
+				return out, err
 			}
 			out.Calls = append(out.Calls, regie.ImportedCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}
@@ -255,6 +276,8 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	}
 	if content.Kind() != '[' || decode(content, &parts) != nil {
 		return "", refused(param, "a content is a text or an array of parts")
@@ -267,6 +290,9 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 		}
 		if !known {
 			return "", noPart(param+"["+strconv.Itoa(i)+"]", part.Type)
+		}
+		if err := strays(part.Rest, param+"["+strconv.Itoa(i)+"]", besidePart); err != nil {
+			return "", err
 		}
 		if out.Len() > 0 {
 			out.WriteString("\n")
@@ -296,6 +322,9 @@ func received[In any](s *server, w http.ResponseWriter, r *http.Request, api str
 	}
 	if err == nil {
 		err = a.named(r)
+	}
+	if err == nil {
+		err = s.threaded(r.Context(), a)
 	}
 	if err == nil {
 		sent, err = s.submit(r, a)

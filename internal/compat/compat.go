@@ -49,6 +49,8 @@ type Config struct {
 	Keys Keys
 	// Base is as long as the server is there: what is with a provider may outlast its client, and no longer than this. Nil is for ever.
 	Base context.Context //nolint:containedctx // the server's own
+	// Weigh estimates the tokens that an agent's model would be sent for a request, with all that the agent adds; nil counts what the request says.
+	Weigh func(ctx context.Context, in dispatch.RunRequest) (int, error)
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
 	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.
@@ -81,16 +83,34 @@ func Handler(c Config) http.Handler {
 	}
 	s := &server{Config: c, working: atWork{keys: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", s.messages)
-	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
-	mux.HandleFunc("GET /v1/models", s.models)
-	mux.HandleFunc("GET /v1/models/{id...}", s.model)
-	mux.HandleFunc("POST /v1/chat/completions", s.chat)
-	mux.HandleFunc("POST /v1/responses", s.responses)
-	mux.HandleFunc("GET /v1/responses/{id}", s.response)
-	mux.HandleFunc("DELETE /v1/responses/{id}", s.forget)
+	for _, at := range s.routes() {
+		mux.HandleFunc(at.Method+" "+at.Path, at.serve)
+	}
 	mux.HandleFunc("/", s.missing(mux))
 	return mux
+}
+
+// Route is an address of the endpoint, with what is to be said of it.
+type Route struct {
+	Method, Path, Summary string
+
+	serve http.HandlerFunc
+}
+
+// Routes are what a Handler serves.
+func Routes() []Route { return (&server{}).routes() }
+
+func (s *server) routes() []Route {
+	return []Route{
+		{http.MethodGet, "/v1/models", "The agents, and models of providers as provider/model; in Anthropic's form, by pages, with the header anthropic-version", s.models},
+		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model},
+		{http.MethodPost, "/v1/chat/completions", "OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider", s.chat},
+		{http.MethodPost, "/v1/responses", "OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider", s.responses},
+		{http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response},
+		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.forget},
+		{http.MethodPost, "/v1/messages", "Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider", s.messages},
+		{http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent", s.countTokens},
+	}
 }
 
 // Refuse answers a request that does not come as far as the Handler, in the form that whoever asks reads.
@@ -163,7 +183,12 @@ func (s *server) models(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.fail(w, r, err)
 	case speaksMessages(r):
-		s.write(w, anthropicModels(list))
+		page, err := anthropicModels(list, r.URL.Query())
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.write(w, page)
 	default:
 		s.write(w, map[string]any{"object": "list", "data": list})
 	}

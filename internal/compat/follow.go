@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -253,7 +254,8 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		if err := s.asked(ctx, f); err != nil {
 			return out, err
 		}
-		f.own(approvalNote(f.parked))
+		caller := access.From(ctx)
+		f.own(approvalNote(f.parked, caller == nil || caller.Has(regie.ScopeApprove)))
 	case f.waits == regie.SessionWaitingResponse:
 		f.own("[This waits for an answer to a question. Write it as the next message of this session.]")
 	case f.waits != "":
@@ -314,15 +316,18 @@ func noteUnless(limit string, note regie.Sentence) string {
 	return note.String()
 }
 
-// approvalNote tells which approvals wait, and how to decide them.
-func approvalNote(approvals []regie.ID) string {
+// approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by others alone.
+func approvalNote(approvals []regie.ID, may bool) string {
 	var out strings.Builder
 	for _, id := range approvals {
 		if out.Len() > 0 {
 			out.WriteString("\n")
 		}
-		out.WriteString("[This waits for the approval " + id.String() + ". Decide it with: regie approve " + id.String() + " (or: regie deny " + id.String() +
-			"), or POST /api/v1/approvals/" + id.String() + ". The run then goes on by itself; the next message of this session hears of it.]")
+		how := ". Decide it with: regie approve " + id.String() + " (or: regie deny " + id.String() + "), or POST /api/v1/approvals/" + id.String()
+		if !may { // which would be answered 403
+			how = ", which the token of this client may not decide. Who may does it where Regie runs, with: regie approve " + id.String() + " (or: regie deny " + id.String() + ")"
+		}
+		out.WriteString("[This waits for the approval " + id.String() + how + ". The run then goes on by itself; the next message of this session hears of it.]")
 	}
 	return out.String()
 }

@@ -118,12 +118,8 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 		return false, err
 	}
 	hash := rememberedAs(place, key)
-	end := func() {}
-	for {
-		other, mine := p.working.begin(hash)
-		if end = mine; other == nil {
-			break
-		}
+	other, end := p.working.begin(hash)
+	for ; other != nil; other, end = p.working.begin(hash) {
 		select {
 		case <-other:
 		case <-p.r.Context().Done():
@@ -171,7 +167,7 @@ func (p *passing) context() context.Context {
 	if p.replay == nil {
 		return p.r.Context()
 	}
-	return p.replay.ctx
+	return p.ctx
 }
 
 // answered keeps an answer for who asks again with its key, before the client has the whole of it.

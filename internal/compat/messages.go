@@ -2,7 +2,11 @@ package compat
 
 import (
 	"cmp"
+	"context"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,11 +36,14 @@ func (s *server) messages(w http.ResponseWriter, r *http.Request) {
 	s.write(w, out.object(out.content(&result), stopReasons[result.finish], result.usage))
 }
 
+// messagePrefix stands before a round's id in that of its answer.
+const messagePrefix = "msg_"
+
 // bytesPerToken is what a token is taken to be where nobody counts.
 const bytesPerToken = 3
 
-// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what the request itself says, since what the agent adds to it is made
-// when it is asked; of a provider's model that provider's own count.
+// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model would be sent first, with the agent's own levels and tools;
+// of a provider's model that provider's own count.
 func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 	data, err := body(w, r)
 	if err == nil {
@@ -50,13 +57,50 @@ func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 		a, _, err = parseMessages(data)
 	}
 	if err == nil {
+		err = a.named(r)
+	}
+	if err == nil {
+		err = s.threaded(r.Context(), a)
+	}
+	if err == nil {
 		err = s.agent(r.Context(), a.model)
+	}
+	tokens := 0
+	if err == nil {
+		tokens, err = s.weighed(r.Context(), a)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.write(w, map[string]any{"input_tokens": a.tokens()})
+	s.write(w, map[string]any{"input_tokens": tokens})
+}
+
+// weighed is an estimate of the tokens that a request to an agent comes to.
+func (s *server) weighed(ctx context.Context, a *asking) (int, error) {
+	if s.Weigh == nil {
+		return a.tokens(), nil
+	}
+	place, err := s.Workspace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	in := s.request(ctx, a)
+	in.WorkspaceID, in.Root, in.FoundBy, in.SessionID, in.Origin = place.ID, place.Root, place.FoundBy, regie.NewID(), regie.OriginAPISession
+	if a.session.IsZero() {
+		in.History, in.Text, err = imports(a.messages)
+	} else if _, err = s.summary(ctx, a.session, place, regie.ScopeChat); err == nil {
+		in.SessionID = a.session
+		var results []regie.ClientResult
+		in.Text, results, err = continues(a.messages, a.session)
+		for _, result := range results {
+			in.Text += "\n" + result.Content
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.Weigh(ctx, in)
 }
 
 // tokens is an estimate of how many what a request says comes to.
@@ -94,7 +138,7 @@ type messagesAnswer struct {
 // object is the message as it stands.
 func (m *messagesAnswer) object(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
-		"id": "msg_" + m.sent.RoundID.String(), "type": "message", "role": "assistant", "model": m.asked.model, "content": content,
+		"id": messagePrefix + m.sent.RoundID.String(), "type": "message", "role": "assistant", "model": m.asked.model, "content": content,
 		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil, "usage": messagesUsage(used), "metadata": withSession(m.asked, m.sent),
 	}
 }
@@ -231,14 +275,55 @@ func anthropicModel(m model) map[string]any {
 	}
 }
 
-// anthropicModels is the list, in one page.
-func anthropicModels(list []model) map[string]any {
+// The pages of Anthropic's list of models, in models.
+const (
+	modelsPage = 20
+	modelsMost = 1000
+)
+
+// anthropicModels is a page of the list: that behind the model after_id, in front of before_id, or the first one.
+func anthropicModels(list []model, query url.Values) (map[string]any, error) {
+	limit := modelsPage
+	if text := query.Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > modelsMost {
+			return nil, refused("limit", "limit is a number from 1 to %d", modelsMost)
+		}
+	}
+	before, after := query.Get("before_id"), query.Get("after_id")
+	from, to := 0, len(list)
+	place := func(param, id string) (int, error) {
+		at := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
+		if at < 0 {
+			return 0, refused(param, "there is no model %q in the list: begin it anew without %s", clip(id), param)
+		}
+		return at, nil
+	}
+	var err error
+	switch {
+	case before != "" && after != "":
+		err = refused("before_id", "a page is before a model or after one: leave before_id or after_id out")
+	case before != "":
+		to, err = place("before_id", before)
+		from = max(0, to-limit)
+	case after != "":
+		from, err = place("after_id", after)
+		from++
+	}
+	if err != nil {
+		return nil, err
+	}
+	more := from > 0
+	if before == "" {
+		to = min(len(list), from+limit)
+		more = to < len(list)
+	}
 	data, first, last := []any{}, any(nil), any(nil)
-	for i := range list {
-		data = append(data, anthropicModel(list[i]))
+	for i := range list[from:to] {
+		data = append(data, anthropicModel(list[from+i]))
 	}
-	if len(list) > 0 {
-		first, last = list[0].ID, list[len(list)-1].ID
+	if from < to {
+		first, last = list[from].ID, list[to-1].ID
 	}
-	return map[string]any{"data": data, "has_more": false, "first_id": first, "last_id": last}
+	return map[string]any{"data": data, "has_more": more, "first_id": first, "last_id": last}, nil
 }

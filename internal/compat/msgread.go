@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -20,13 +21,25 @@ type messagesRequest struct {
 	Tools      []messagesTool `json:"tools"`
 	ToolChoice *struct {
 		Type    string `json:"type"`
+		Name    string `json:"name"`
 		OneCall bool   `json:"disable_parallel_tool_use"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"tool_choice"`
 	Metadata     map[string]string `json:"metadata"`
 	OutputConfig *struct {
 		Effort string         `json:"effort"`
 		Format jsontext.Value `json:"format"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"output_config"`
+
+	Thread *struct {
+		Type     string `json:"type"`
+		Previous string `json:"previous_message_id"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
+	} `json:"thread"`
 
 	StopSequences jsontext.Value `json:"stop_sequences"`
 	Container     jsontext.Value `json:"container"`
@@ -42,12 +55,16 @@ type messagesTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"input_schema"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 // turn is a message of a request of Messages.
 type turn struct {
 	Role    string         `json:"role"`
 	Content jsontext.Value `json:"content"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 // block is a part of a turn.
@@ -60,11 +77,8 @@ type block struct {
 	ToolUseID string         `json:"tool_use_id"`
 	Content   jsontext.Value `json:"content"`
 	IsError   bool           `json:"is_error"`
-}
 
-// ignoredInMessages are parameters of Messages that an agent's own settings decide, or that only Anthropic knows something to do with.
-var ignoredInMessages = []string{
-	"max_tokens", "temperature", "top_p", "top_k", "thinking", "service_tier", "speed", "cache_control", "context_management", "diagnostics", "betas",
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 // parseMessages reads a request of Messages to an agent.
@@ -86,6 +100,17 @@ func parseMessages(data []byte) (*asking, *messagesRequest, error) {
 	}
 	if in.OutputConfig != nil {
 		out.effort = in.OutputConfig.Effort
+		err = strays(in.OutputConfig.Rest, "output_config", besideOutputConfig)
+	}
+	if in.Thread != nil {
+		err = cmp.Or(err, strays(in.Thread.Rest, "thread", nil))
+		out.previous = in.Thread.Previous
+	}
+	if in.ToolChoice != nil {
+		err = cmp.Or(err, strays(in.ToolChoice.Rest, "tool_choice", nil))
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if out.messages, err = in.said(); err != nil {
 		return nil, nil, err
@@ -104,6 +129,8 @@ func (in *messagesRequest) refuse() error {
 		return refused("messages", "there is no message")
 	case len(in.Messages) > maxMessages:
 		return refused("messages", "there are %d messages, at most %d are allowed", len(in.Messages), maxMessages)
+	case in.Thread != nil && in.Thread.Type != "create" && (in.Thread.Type != "continue" || in.Thread.Previous == ""):
+		return refused("thread", "a thread is of the type create, or continues a previous_message_id")
 	case given(in.StopSequences):
 		return refused("stop_sequences", "an agent takes no stop sequences")
 	case in.OutputConfig != nil && given(in.OutputConfig.Format):
@@ -124,8 +151,12 @@ func (in *messagesRequest) refuse() error {
 func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
 	var tools []regie.ClientTool
 	for i, t := range in.Tools {
+		param := "tools[" + strconv.Itoa(i) + "]"
 		if t.Type != "" && t.Type != "custom" {
-			return nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", clip(t.Type))
+			return nil, refused(param+".type", "a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", clip(t.Type))
+		}
+		if err := strays(t.Rest, param, besideTool); err != nil {
+			return nil, err
 		}
 		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.InputSchema)})
 	}
@@ -169,6 +200,9 @@ func (t *turn) read(param string) ([]said, error) {
 	if !ok {
 		return nil, refused(param+".role", "%q is no role: use user or assistant", clip(t.Role))
 	}
+	if err := strays(t.Rest, param, besideMessage); err != nil {
+		return nil, err
+	}
 	blocks, err := t.blocks(param + ".content")
 	if err != nil {
 		return nil, err
@@ -177,7 +211,10 @@ func (t *turn) read(param string) ([]said, error) {
 	var texts []string
 	for i := range blocks {
 		b, at := &blocks[i], param+".content["+strconv.Itoa(i)+"]"
+		stray := strays(b.Rest, at, besideBlock)
 		switch {
+		case stray != nil && (b.Type == "text" || b.Type == "tool_result" || b.Type == "tool_use"):
+			return nil, stray
 		case b.Type == "text":
 			texts = append(texts, b.Text)
 		case b.Type == "tool_result" && role == regie.ImportedUser:

@@ -68,7 +68,7 @@ func TestParseMessages(t *testing.T) {
 // TestReadMessages is what a conversation of an Anthropic client becomes.
 func TestReadMessages(t *testing.T) {
 	a, _, err := parseMessages([]byte(`{"model":"main","max_tokens":9,"stream":true,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"Be kind."}],
-		"metadata":{"user_id":"u","session_id":"s"},"thinking":{"type":"adaptive"},"output_config":{"effort":"low","format":null},"stop_sequences":[],"top_k":5,"odd":{"x":[1]},
+		"metadata":{"user_id":"u","session_id":"s"},"thinking":{"type":"adaptive"},"output_config":{"effort":"low","format":null},"stop_sequences":[],"top_k":5,
 		"tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"strict":true},{"type":"custom","name":"g","input_schema":{}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true},
 		"messages":[{"role":"user","content":"hi"},
 			{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"p": 1}},{"type":"tool_use","id":"b","name":"g","input":{}}]},

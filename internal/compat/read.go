@@ -4,9 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"math"
+	"net"
 	"net/http"
-	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -25,13 +24,20 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 			status: http.StatusRequestEntityTooLarge, kind: kindInvalid,
 			err: regie.Errorf(regie.CodeTooLarge, "the request has more than %d bytes", large.Limit),
 		}
-	case err != nil:
-		return nil, &problem{status: http.StatusBadRequest, kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "the request's body could not be read: %v", err)}
+	case isTimeout(err):
+		return nil, &problem{status: http.StatusRequestTimeout, kind: kindInvalid, err: regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")}
+	case err != nil: // the connection's own words name addresses of this machine
+		return nil, &problem{status: http.StatusBadRequest, kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")}
 	}
 	return data, nil
 }
 
-// decode reads strict JSON: one value, each key once, UTF-8. Keys that are not known are left to the caller: clients send what only OpenAI knows.
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// decode reads strict JSON: one value, each key once, UTF-8. What keys there may be says the caller (strays).
 func decode(data []byte, into any) error {
 	err := jsonv2.Unmarshal(data, into)
 	if err == nil {
@@ -52,35 +58,6 @@ func decode(data []byte, into any) error {
 		return refused("", "the request is not a JSON object")
 	}
 	return refused(param, "%s is not of the type that it has to be", clip(param))
-}
-
-// bounds are those of numbers that have no effect on an agent: what no server would take is refused all the same, or a mistake would go unseen.
-var bounds = map[string]struct {
-	least, most float64
-	whole       bool
-}{
-	"temperature": {0, 2, false}, "top_p": {0, 1, false}, "frequency_penalty": {-2, 2, false}, "presence_penalty": {-2, 2, false},
-	"max_tokens": {1, 1 << 30, true}, "max_completion_tokens": {1, 1 << 30, true}, "max_output_tokens": {1, 1 << 30, true}, "max_tool_calls": {0, 1 << 30, true},
-	"top_k": {0, 1 << 30, true},
-	"seed":  {-1 << 63, 1 << 63, true},
-}
-
-// ignored are the parameters of a request that have no effect on an agent.
-func ignored(rest map[string]jsontext.Value, names []string) (out []string, err error) {
-	for _, name := range names {
-		value := rest[name]
-		if len(value) == 0 || value.Kind() == 'n' {
-			continue
-		}
-		if b, bounded := bounds[name]; bounded {
-			n, err := strconv.ParseFloat(string(value), 64)
-			if value.Kind() != '0' || err != nil || n < b.least || n > b.most || b.whole && n != math.Trunc(n) {
-				return nil, refused(name, "%s is no number that can be asked for", clip(string(value)))
-			}
-		}
-		out = append(out, name)
-	}
-	return out, nil
 }
 
 // pointer writes a JSON pointer as OpenAI names parameters: messages[0].content.

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -25,6 +26,8 @@ type responsesRequest struct {
 	Metadata           map[string]string `json:"metadata"`
 	Reasoning          *struct {
 		Effort string `json:"effort"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"reasoning"`
 
 	Background   bool           `json:"background"`
@@ -35,6 +38,8 @@ type responsesRequest struct {
 		Format *struct {
 			Type string `json:"type"`
 		} `json:"format"`
+
+		Rest map[string]jsontext.Value `json:",embed"`
 	} `json:"text"`
 
 	Rest map[string]jsontext.Value `json:",embed"`
@@ -45,6 +50,8 @@ type responsesTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	Parameters  jsontext.Value `json:"parameters"`
+
+	Rest map[string]jsontext.Value `json:",embed"`
 }
 
 type inputItem struct {
@@ -55,10 +62,9 @@ type inputItem struct {
 	Name      string         `json:"name"`
 	Arguments string         `json:"arguments"`
 	Output    jsontext.Value `json:"output"`
-}
 
-// ignoredInResponses are parameters of Responses that have no effect on an agent, beside ignoredByAgents.
-var ignoredInResponses = []string{"include", "truncation", "max_tool_calls", "stream_options"}
+	Rest map[string]jsontext.Value `json:",embed"`
+}
 
 // parseResponses reads a request of Responses to an agent.
 func parseResponses(data []byte) (*asking, *responsesRequest, error) {
@@ -70,10 +76,17 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 		return nil, nil, err
 	}
 	out := &asking{model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data}
+	var err error
 	if in.Reasoning != nil {
 		out.effort = in.Reasoning.Effort
+		err = strays(in.Reasoning.Rest, "reasoning", besideReasoning)
 	}
-	var err error
+	if in.Text != nil {
+		err = cmp.Or(err, strays(in.Text.Rest, "text", []string{"verbosity"}))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	if out.ignored, err = ignored(in.Rest, slices.Concat(ignoredByAgents, ignoredInResponses)); err != nil {
 		return nil, nil, err
 	}
@@ -98,6 +111,9 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	for i, t := range in.Tools {
 		if t.Type != "function" {
 			return nil, nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		}
+		if err := strays(t.Rest, "tools["+strconv.Itoa(i)+"]", besideTool); err != nil {
+			return nil, nil, err
 		}
 		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
 	}
@@ -162,6 +178,12 @@ func (in *responsesRequest) read(out *asking) error {
 
 // take adds an item to the messages. Calls that follow one another, or a text of the assistant, are of one reply.
 func (a *asking) take(item *inputItem, param string) error {
+	if item.Type == "reasoning" { // an agent's model has its own
+		return nil
+	}
+	if err := strays(item.Rest, param, besideItem); err != nil {
+		return err
+	}
 	switch item.Type {
 	case "", "message":
 		m := chatMessage{Role: item.Role}
@@ -196,8 +218,6 @@ func (a *asking) take(item *inputItem, param string) error {
 			})
 		}
 		return err
-	case "reasoning": // an agent's model has its own
-		return nil
 	default:
 		return refused(param+".type", "an item of the type %q cannot be given to an agent", clip(item.Type))
 	}

@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
 	_ "embed" // for openapi.json
+	"html/template"
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 
 	"github.com/regie-run/regie"
 )
@@ -13,31 +17,87 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// docsPage shows the document without a line of script: it is read by people, and by whatever they use.
+// docsPage shows the document without a line of script: it is read by people, and by whatever they use. What is mounted beside it stands where the mark is.
 //
 //go:embed docs.html
 var docsPage []byte
 
+// mountsMark is where docsPage has what is mounted.
+const mountsMark = `<hr id="mounts">`
+
+// Route is an address beside this interface, with what is to be said of it.
+type Route struct{ Method, Path, Summary string }
+
+// beside is a Route that tells of the server itself: what serves it, and what it answers with.
+type beside struct {
+	Route
+	scope  regie.TokenScope // empty: whoever reaches the server may ask
+	status int
+	kind   string // of what is answered; empty for nothing
+	serve  http.HandlerFunc
+}
+
+// besides are served, and documented, beside the operations.
+func (s *server) besides() []beside {
+	get := func(path, summary string, scope regie.TokenScope, status int, kind string, serve http.HandlerFunc) beside {
+		return beside{Route{http.MethodGet, path, summary}, scope, status, kind, serve}
+	}
+	out := []beside{
+		get("/healthz", "Whether the process answers", "", http.StatusNoContent, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		get("/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", http.StatusOK, "application/json", s.ready),
+		get("/version", "The version of the program", "", http.StatusOK, "application/json", func(w http.ResponseWriter, r *http.Request) {
+			s.answer(w, r, http.StatusOK, map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}, nil)
+		}),
+		get("/openapi.json", "This interface as an OpenAPI document", anybody, http.StatusOK, "application/json", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(document) // the client has gone if this fails
+		}),
+		get("/docs", "This interface as a page", anybody, http.StatusOK, "text/html", s.docs()),
+		get("/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, http.StatusOK, "text/plain", nil),
+	}
+	if s.Metrics != nil {
+		out[len(out)-1].serve = s.whole(s.Metrics.ServeHTTP)
+	}
+	return out
+}
+
 // about serves what tells of the server itself.
 func (s *server) about(mux *http.ServeMux) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, http.StatusOK, map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}, nil)
-	})
-	mux.HandleFunc("GET /openapi.json", s.requires(anybody, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(document) // the client has gone if this fails
-	}))
-	mux.HandleFunc("GET /docs", s.requires(anybody, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		_, _ = w.Write(docsPage) // the client has gone if this fails
-	}))
-	if s.Metrics != nil {
-		mux.HandleFunc("GET /metrics", s.requires(regie.ScopeMetrics, s.whole(s.Metrics.ServeHTTP)))
+	for _, b := range s.besides() {
+		switch {
+		case b.serve == nil:
+		case b.scope == "":
+			mux.HandleFunc(b.Method+" "+b.Path, b.serve)
+		default:
+			mux.HandleFunc(b.Method+" "+b.Path, s.requires(b.scope, b.serve))
+		}
 	}
 }
+
+// docs serves the page, with what is mounted here.
+func (s *server) docs() http.HandlerFunc {
+	var mounted bytes.Buffer
+	for _, at := range slices.Sorted(maps.Keys(s.Mounts)) {
+		m := s.Mounts[at]
+		if err := mountTemplate.Execute(&mounted, struct {
+			Mount
+			At string
+		}{m, at}); err != nil {
+			mounted.Reset() // it is written to memory, of strings
+		}
+	}
+	page := bytes.Replace(docsPage, []byte(mountsMark), mounted.Bytes(), 1)
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		_, _ = w.Write(page) // the client has gone if this fails
+	}
+}
+
+// mountTemplate is what docsPage says of a mount.
+var mountTemplate = template.Must(template.New("mount").Parse(`<section id="mount-{{.At}}"><h3><code>{{.At}}</code></h3><p>{{.About}} <i>{{.Scope}}</i></p>
+<dl>{{range .Routes}}<dt><b>{{.Method}}</b> <code>{{.Path}}</code></dt><dd>{{.Summary}}.</dd>{{end}}</dl></section>
+`))
 
 // readiness is the answer of /readyz.
 type readiness struct {

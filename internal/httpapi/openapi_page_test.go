@@ -2,9 +2,65 @@ package httpapi
 
 import (
 	"html/template"
+	"strconv"
+	"strings"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 )
+
+// besideRow is what docs.html shows of a beside.
+type besideRow struct {
+	Route
+	Scope regie.TokenScope
+}
+
+// besides are those of a server that serves nothing.
+func besides() []beside { return (&server{}).besides() }
+
+func besideRows() (out []besideRow) {
+	for _, b := range besides() {
+		out = append(out, besideRow{b.Route, b.scope})
+	}
+	return out
+}
+
+// addBesides puts what tells of the server itself into the document.
+func addBesides(paths object) {
+	for _, b := range besides() {
+		answer := object{"description": b.Summary}
+		if b.kind != "" {
+			answer["content"] = object{b.kind: object{"schema": object{}}}
+		}
+		o := object{
+			"operationId": strings.Map(func(c rune) rune {
+				if c == '/' || c == '.' {
+					return '_'
+				}
+				return c
+			}, strings.TrimPrefix(b.Path, "/")), "summary": b.Summary, "tags": []string{"server"},
+			"responses": object{strconv.Itoa(b.status): answer, "default": object{"$ref": "#/components/responses/Problem"}},
+		}
+		switch b.scope {
+		case "":
+			o["security"] = []object{}
+		case anybody:
+		default:
+			o["security"] = []object{{"token": []regie.TokenScope{b.scope}}, {"browser": []regie.TokenScope{b.scope}}}
+		}
+		paths[b.Path] = object{strings.ToLower(b.Method): o}
+	}
+}
+
+// placesOf are the names of what is in braces in a path.
+func placesOf(path string) (names []string) {
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}
 
 // docsTemplate is docs.html.
 var docsTemplate = template.Must(template.New("docs").Parse(`<!doctype html>
@@ -21,7 +77,10 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 {{range .Operations}}<section id="{{.ID}}"><h3><b>{{.Method}}</b> <code>{{.Path}}</code></h3><p>{{.Summary}}. <i>{{.Scope}}</i></p>
 <dl>{{range .Parameters}}<dt><code>{{.Name}}</code></dt><dd>{{.About}}</dd>{{end}}
 {{with .In}}<dt>takes</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}{{with .Out}}<dt>answers</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}</dl></section>
-{{end}}<h2>Types</h2>
+{{end}}<h2>Beside them</h2>
+{{range .Besides}}<section id="{{.Path}}"><h3><b>{{.Method}}</b> <code>{{.Path}}</code></h3><p>{{.Summary}}. {{with .Scope}}<i>{{.}}</i>{{else}}Without a token.{{end}}</p></section>
+{{end}}` + mountsMark + `
+<h2>Types</h2>
 {{range .Types}}<section id="type-{{.Name}}"><h3><code>{{.Name}}</code></h3>{{with .About}}<p>{{.}}</p>{{end}}
 <dl>{{range .Properties}}<dt><code>{{.Name}}</code></dt><dd><i>{{.Kind}}</i> {{.About}}</dd>{{end}}</dl></section>
 {{end}}</main></html>

@@ -319,8 +319,9 @@ func (d *documenting) openAPI() object {
 			tags = append(tags, o.tag)
 		}
 	}
+	addBesides(paths)
 	var named []object
-	for _, tag := range tags {
+	for _, tag := range append(tags, "server") {
 		named = append(named, object{"name": tag})
 	}
 	return object{
@@ -328,7 +329,7 @@ func (d *documenting) openAPI() object {
 		"info": object{
 			"title": "Regie", "version": "v1",
 			"description": "A runtime for AI agents with controlled autonomy. Errors are application/problem+json with a stable code. Bodies are strict: " +
-				"unknown, duplicate and case-variant keys are refused. Writes accept an Idempotency-Key.",
+				"unknown, duplicate and case-variant keys are refused. Writes accept an Idempotency-Key. /docs lists what is served in the formats of others too: /v1 and /mcp.",
 		},
 		"security": []object{{"token": []string{}}, {"browser": []string{}}},
 		"tags":     named,
@@ -426,8 +427,9 @@ func (d *documenting) page() any {
 	}
 	out := struct {
 		Operations []row
+		Besides    []besideRow
 		Types      []component
-	}{}
+	}{Besides: besideRows()}
 	name := func(d *documenting, t reflect.Type) string {
 		if t == reflect.TypeFor[none]() {
 			return ""
@@ -482,14 +484,4 @@ func kindOf(s *jsonschema.Schema) string {
 		return kindOf(s.AnyOf[len(s.AnyOf)-1])
 	}
 	return "any"
-}
-
-// placesOf are the names of what is in braces in a path.
-func placesOf(path string) (names []string) {
-	for part := range strings.SplitSeq(path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			names = append(names, strings.TrimSuffix(name, "}"))
-		}
-	}
-	return names
 }

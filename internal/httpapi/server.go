@@ -56,6 +56,9 @@ type Config struct {
 type Mount struct {
 	Handler http.Handler
 	Scope   regie.TokenScope
+	// About and Routes say in the documents what it is, and what it has.
+	About  string
+	Routes []Route
 	// Refuse answers what is not let in to it in its own form; nil has it answered as everywhere.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 	// KeyHeader is a header in which its clients show their token where they show none as Authorization; empty for none.

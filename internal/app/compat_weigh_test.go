@@ -1,0 +1,205 @@
+package app_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// counted are the tokens that a request to an agent is estimated at.
+func (h *house) counted(body string) int {
+	h.t.Helper()
+	var out struct {
+		Tokens int `json:"input_tokens"`
+	}
+	h.json("POST", passMessages+"/count_tokens", body, 200, &out)
+	return out.Tokens
+}
+
+// TestCountTokens counts what a model would really be sent: the agent's own levels and tools, the client's tools, the history, and the thread of a session.
+func TestCountTokens(t *testing.T) {
+	m := newModel(t, says("Hello."))
+	h := newBed(t, m).serve("127.0.0.1:0")
+	const hi = `{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
+	plain := h.counted(hi + `}`)
+	response := h.ask("POST", passMessages, hi+`}`)
+	_ = response.Body.Close()
+	session := response.Header.Get("X-Regie-Session")
+	sent := len(m.last())
+	if bytes := plain * 3; bytes < sent*2/3 || bytes > sent*3/2 {
+		t.Errorf("%d tokens are counted of a request of %d bytes", plain, sent)
+	}
+	long := strings.Repeat("word ", 3000)
+	for name, c := range map[string]struct {
+		body string
+		more int
+	}{
+		"a tool":    {hi + `,"tools":[{"name":"f","description":"` + long + `","input_schema":{"type":"object"}}]}`, 3000},
+		"a text":    {`{"model":"main","messages":[{"role":"user","content":"` + long + `"}]}`, 3000},
+		"a history": {`{"model":"main","messages":[{"role":"user","content":"` + long + `"},{"role":"assistant","content":"` + long + `"},{"role":"user","content":"hi"}]}`, 6000},
+		"a session": {`{"model":"main","messages":[{"role":"user","content":"` + long + `"}],"metadata":{"session_id":"` + session + `"}}`, 3000},
+	} {
+		if got := h.counted(c.body); got < plain+c.more || got > plain+2*c.more {
+			t.Errorf("%s: %d tokens, and %d without", name, got, plain)
+		}
+	}
+	if m.count() != 1 {
+		t.Errorf("the model was asked %d times", m.count())
+	}
+	var list struct{ Items []json.RawMessage }
+	h.json("GET", "/api/v1/sessions?api=true", "", 200, &list)
+	if len(list.Items) != 1 {
+		t.Errorf("%d sessions", len(list.Items))
+	}
+	h.json("POST", passMessages+"/count_tokens", hi+`,"metadata":{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b6"}}`, 404, nil)
+}
+
+// TestModelsPages goes through Anthropic's list of models in both directions.
+func TestModelsPages(t *testing.T) {
+	v := newVendor(t, answersWhole)
+	h := passingHouse(t, v, func(c *config.Config) {
+		near := c.Providers["near"]
+		near.Models = map[string]string{}
+		for i := range 24 {
+			near.Models[fmt.Sprint("alias", i)] = fmt.Sprintf("m%02d", i)
+		}
+		c.Providers["near"] = near
+	})
+	type page struct {
+		Data []struct{ ID string }
+		More bool   `json:"has_more"`
+		From string `json:"first_id"`
+		To   string `json:"last_id"`
+	}
+	read := func(query string) (out page) {
+		h.json("GET", "/v1/models"+query, "", 200, &out, carrying("Anthropic-Version", "2023-06-01"))
+		if n := len(out.Data); n == 0 || out.Data[0].ID != out.From || out.Data[n-1].ID != out.To {
+			t.Errorf("%s: %+v", query, out)
+		}
+		return out
+	}
+	whole := read("?limit=1000")
+	if len(whole.Data) != 25 || whole.More || whole.From != "main" {
+		t.Fatalf("%+v", whole)
+	}
+	first := read("")
+	rest := read("?after_id=" + first.To)
+	if len(first.Data) != 20 || !first.More || len(rest.Data) != 5 || rest.More || rest.To != whole.To {
+		t.Errorf("%+v %+v", first, rest)
+	}
+	before := read("?limit=3&before_id=" + rest.From)
+	if !before.More || before.To != first.To || len(before.Data) != 3 || before.From != whole.Data[17].ID {
+		t.Errorf("%+v", before)
+	}
+	if begin := read("?limit=30&before_id=" + first.To); begin.More || begin.From != "main" || len(begin.Data) != 19 {
+		t.Errorf("%+v", begin)
+	}
+	var end page
+	h.json("GET", "/v1/models?after_id="+whole.To, "", 200, &end, carrying("Anthropic-Version", "2023-06-01"))
+	if len(end.Data) != 0 || end.More || end.To != "" {
+		t.Errorf("%+v", end)
+	}
+	for _, query := range []string{"?limit=0", "?limit=1001", "?limit=x", "?after_id=nobody", "?before_id=main&after_id=main"} {
+		h.json("GET", "/v1/models"+query, "", 400, nil, carrying("Anthropic-Version", "2023-06-01"))
+	}
+	var open struct{ Data []struct{ ID string } }
+	h.json("GET", "/v1/models?limit=1", "", 200, &open) // OpenAI's is one list
+	if len(open.Data) < 2 {
+		t.Errorf("%+v", open)
+	}
+}
+
+// TestCompatCutBody: a body that ends before its end is told without the connection's own words.
+func TestCompatCutBody(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(h.served.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 99\r\n\r\n{\"model\"", passChat, conn.RemoteAddr(), h.token); err != nil {
+		t.Fatal(err)
+	}
+	half, ok := conn.(*net.TCPConn)
+	if !ok {
+		t.Fatalf("%T", conn)
+	}
+	if err := half.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var out answered
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusBadRequest || out.Error.Message != "the request ended before its body did" || out.Error.Code != string(regie.CodeBadRequest) {
+		t.Errorf("%d %+v", response.StatusCode, out)
+	}
+}
+
+// TestCompatAdvice: what a client is told of an approval can be done with its token, or says that it cannot.
+func TestCompatAdvice(t *testing.T) {
+	writes := func(text string) http.HandlerFunc {
+		return says(text, call{"w", "files__write_file", `{"path":"x","content":"x"}`})
+	}
+	h := newBed(t, newModel(t, writes("One."), writes("Two."))).serve("127.0.0.1:0")
+	for _, may := range []bool{true, false} {
+		scopes := []regie.TokenScope{regie.ScopeCompletions}
+		if may {
+			scopes = append(scopes, regie.ScopeApprove)
+		}
+		token := h.add(dispatch.TokenRequest{Name: fmt.Sprint("may ", may), Scopes: scopes, OnApproval: "park"})
+		var out answered
+		h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret))
+		said := out.Choices[0].Message.Content
+		if strings.Contains(said, "POST /api/v1/approvals/") != may || strings.Contains(said, "may not decide") == may || !strings.Contains(said, "regie approve ") {
+			t.Errorf("%v: %s", may, said)
+		}
+	}
+}
+
+// TestMessagesThread continues a session as Anthropic's own clients continue a thread, and tells them in their words where that is not possible.
+func TestMessagesThread(t *testing.T) {
+	m := newModel(t, says("Hello."), says("More."))
+	h := newBed(t, m).serve("127.0.0.1:0")
+	ask := func(text, thread string, status int) (out struct {
+		ID       string
+		Metadata map[string]string
+		anthropicError
+	},
+	) {
+		h.json("POST", passMessages, `{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"`+text+`"}],"thread":`+thread+`}`, status, &out)
+		return out
+	}
+	after := func(id string) string { return `{"type":"continue","previous_message_id":"` + id + `"}` }
+	first := ask("one", `{"type":"create"}`, 200)
+	second := ask("two", after(first.ID), 200)
+	if second.Metadata["session_id"] != first.Metadata["session_id"] || !strings.Contains(m.last(), "one") {
+		t.Errorf("%+v after %+v", second, first)
+	}
+	for id, c := range map[string]struct {
+		status int
+		code   string
+	}{
+		first.ID: {409, "thread_already_continued"}, "msg_x": {404, "thread_not_found"}, "msg_0197e0a1-2b3c-7d4e-8f50-61728394a5b6": {404, "thread_not_found"},
+	} {
+		if out := ask("three", after(id), c.status); out.Error.Details.Code != c.code {
+			t.Errorf("%s: %+v", id, out)
+		}
+	}
+	if m.count() != 2 {
+		t.Errorf("the model was asked %d times", m.count())
+	}
+}
