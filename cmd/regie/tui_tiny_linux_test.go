@@ -15,9 +15,9 @@ func TestScreenTiny(t *testing.T) {
 	p := emulator(s, 20, 5, "chat")
 	p.sees("›")
 	p.enter("/help")
-	p.sees("Tab")
+	p.sees("waits for you")
 	p.enter("ask")
-	p.sees("? Which colour?", "▸ 1  red", "[Enter] answer")
+	p.sees("? Which colour?", "▸ 1  red", "[Enter]", "[l]")
 	p.press("Down")
 	p.sees("▸ 2  green")
 	p.press("Enter")
@@ -26,6 +26,34 @@ func TestScreenTiny(t *testing.T) {
 	p.once("→ green")
 	p.press("C-d")
 	p.ends(0)
+}
+
+// TestScreenTinyApproval asks for an approval in terminals of a few lines: each key that does something is seen.
+func TestScreenTinyApproval(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []int{4, 5, 7, 12} {
+		t.Run(fmt.Sprint(lines), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}), reply("Done."))
+			p := emulator(s, 20, lines, "chat")
+			p.sees("›")
+			p.enter("write")
+			p.sees("[y]", "[s]", "[a]", "[e]", "[n]", "[r]", "[Y]", "[N]", "[l]")
+			p.press("s")
+			p.sees("[Enter]", "[t]", "[Esc]")
+			p.press("Escape")
+			p.sees("[y]", "[l]")
+			p.press("r")
+			p.sees("[Enter]", "[Esc]")
+			p.press("Escape")
+			p.sees("[y]", "[l]")
+			p.press("Y")
+			p.sees("Done.", "ready")
+			p.press("C-d")
+			p.ends(0)
+			s.holds("b.txt", "two\n")
+		})
+	}
 }
 
 // TestScreenPaste sends 10,000 pasted lines: the model gets all of them, and the scrollback the first and the last.

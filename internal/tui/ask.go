@@ -384,7 +384,7 @@ func (a *approving) view(m *model) [][]span {
 		if d := spans[a.holds]; d > 0 {
 			holds = t.T("for %s h", strconv.Itoa(int(d.Hours())))
 		}
-		return append(lines, keys(width, t.T("[Enter] allow"), t.T("[t] it holds: %s", holds), t.T("[Esc] back"))...)
+		return append(lines, m.keys(len(lines), t.T("[Enter] allow"), t.T("[t] it holds: %s", holds), t.T("[Esc] back"))...)
 	case reasoning:
 		rows, _, _ := a.reason.rows(width-4, m.pasted)
 		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
@@ -395,7 +395,7 @@ func (a *approving) view(m *model) [][]span {
 			}
 			lines = append(lines, []span{{text: "  " + r.text}, after})
 		}
-		return append(lines, keys(width, t.T("[Enter] deny"), t.T("[Esc] back"))...)
+		return append(lines, m.keys(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
 	}
 	list := []string{t.T("[y] once")}
 	if len(a.review().Preview.Scopes) > 0 { // else no answer for longer can cover it
@@ -408,7 +408,7 @@ func (a *approving) view(m *model) [][]span {
 	if a.cut {
 		list = append(list, t.T("[v] whole diff"))
 	}
-	return append(lines, keys(width, append(list, t.T("[l] later"))...)...)
+	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
 
 // choice is one of several things, marked where it is picked.
@@ -429,18 +429,36 @@ func choice(picked bool, text string, width int) [][]span {
 	return out
 }
 
-// keys are what can be pressed, on as many lines as they need.
-func keys(width int, list ...string) [][]span {
+// keys are what can be pressed, on as many lines as they need; below so many lines of what is asked. Where they have no room they stand without their words.
+func (m *model) keys(below int, list ...string) [][]span {
+	width := m.screen.width - 2
+	out := rows(width, "  ", list)
+	if below+len(out) > m.screen.room {
+		marks := make([]string, len(list))
+		for i, one := range list {
+			marks[i], _, _ = strings.Cut(one, " ")
+		}
+		out = rows(width, "", marks)
+	}
+	m.screen.keys = len(out)
+	return out
+}
+
+// rows puts keys beside each other.
+func rows(width int, before string, list []string) [][]span {
 	var out [][]span
 	var line []span
 	used := 0
 	for _, one := range list {
-		n := len([]rune(one)) + 2
+		n := len([]rune(before + one))
 		if used > 0 && used+n > width {
 			out, line, used = append(out, line), nil, 0
 		}
-		mark, rest, _ := strings.Cut(one, " ")
-		line = append(line, span{"  " + mark, style{fg: cyan}}, span{text: " " + rest})
+		mark, rest, found := strings.Cut(one, " ")
+		line = append(line, span{before + mark, style{fg: cyan}})
+		if found {
+			line = append(line, span{text: " " + rest})
+		}
 		used += n
 	}
 	return append(out, line)

@@ -17,6 +17,7 @@ type screen struct {
 	ready         bool // the terminal has said its size
 	said          tea.WindowSizeMsg
 	colours       bool
+	room, keys    int // how many lines what is asked may have, and how many of them, the last ones, its keys have
 	drawn         []drawn
 	stands        func() bool // whether the live part has been on the terminal; nil: there is none
 }

@@ -71,5 +71,5 @@ func (p *picking) view(m *model) [][]span {
 		}
 		lines = append(lines, []span{{mark + cut(plain.Line(fits[i].text), width-5), s}})
 	}
-	return append(lines, keys(width, m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
+	return append(lines, m.keys(len(lines), m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
 }

@@ -185,9 +185,9 @@ func (q *questioning) view(m *model) [][]span {
 			}
 			lines = append(lines, []span{{"  " + promptMark, style{fg: cyan}}, {text: r.text}, after})
 		}
-		return append(lines, keys(width, t.T("[Enter] answer"), t.T("[Esc] back"))...)
+		return append(lines, m.keys(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
 	case module.Kind == regie.ModuleValidation:
-		return append(lines, keys(width, t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
+		return append(lines, m.keys(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
 	}
 	most := m.choices(max(3, m.screen.height/2))
 	from := min(max(0, q.picked-most/2), max(0, len(module.Options)-most))
@@ -208,7 +208,7 @@ func (q *questioning) view(m *model) [][]span {
 	if module.AllowFreeText {
 		list = append(list, t.T("[t] in your own words"))
 	}
-	return append(lines, keys(width, append(list, t.T("[l] later"))...)...)
+	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
 
 // instead asks whether a message is to take the place of what the session waits for (decision 10).
@@ -243,5 +243,5 @@ func (d *instead) view(m *model) [][]span {
 	if !d.question {
 		list = append(list, t.T("[q] send when this run has ended"))
 	}
-	return append(lines, keys(width, append(list, t.T("[n] do not send"))...)...)
+	return append(lines, m.keys(len(lines), append(list, t.T("[n] do not send"))...)...)
 }

@@ -108,5 +108,5 @@ func (u *undoing) view(m *model) [][]span {
 	if u.more {
 		list = append(list, t.T("[v] the whole diff"))
 	}
-	return keys(m.screen.width-2, append(list, t.T("[n] leave it"))...)
+	return m.keys(0, append(list, t.T("[n] leave it"))...)
 }

@@ -38,15 +38,8 @@ func (m *model) View() tea.View {
 			input, y, x = nil, 0, 0
 		}
 	}
-	var asked [][]span
-	if m.dialog != nil {
-		asked = m.dialog.view(m)
-		if !m.armed {
-			asked = nil
-		}
-	}
 	room -= len(input) + len(below) + gap
-	asked = asked[:min(len(asked), max(room, 0))]
+	asked := m.asked(max(room, 0))
 	room -= len(asked)
 	queue := m.queued(width)
 	queue = queue[:min(len(queue), max(room/2, 0))]
@@ -81,6 +74,20 @@ func (m *model) View() tea.View {
 	v.ReportFocus = true
 	v.WindowTitle = m.title()
 	return v
+}
+
+// asked is what a dialog asks, in at most so many lines: its keys come before all else.
+func (m *model) asked(most int) [][]span {
+	if m.dialog == nil || !m.armed {
+		return nil
+	}
+	m.screen.room, m.screen.keys = most, 0
+	lines := m.dialog.view(m)
+	if len(lines) <= most {
+		return lines
+	}
+	keys := lines[len(lines)-min(m.screen.keys, most):]
+	return append(lines[:most-len(keys):most-len(keys)], keys...)
 }
 
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
