@@ -61,7 +61,8 @@ func Main(args []string) int {
 	if code, ours := app.Helper(os.Args); ours {
 		return code
 	}
-	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, level: new(slog.LevelVar)}
+	out := &output{file: os.Stdout}
+	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: out, stderr: os.Stderr, level: new(slog.LevelVar)}
 	c.level.Set(slog.LevelWarn)
 	c.flags.System = systemFile
 	root := c.root()
@@ -69,6 +70,8 @@ func Main(args []string) int {
 	err := root.ExecuteContext(context.Background())
 	var code exit
 	switch {
+	case err == nil && out.failed != nil:
+		return c.fail(out.failed)
 	case err == nil:
 		return exitDone
 	case errors.As(err, &code):
