@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/spell"
 )
 
 // usage turns cobra's checks of arguments into errors of the command line, in words of the catalogue.
@@ -84,15 +83,17 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return regie.Errorf(codeUsage, "%v (see --help)", err)
 }
 
-// flagLike is the flag of a command that somebody may have meant; empty where none is like it.
-func flagLike(cmd *cobra.Command, name string) (like string) {
-	nearest := 3 // as far as cobra goes for commands
+// flagLike is the flag of a command that somebody may have meant, as cobra finds commands; empty where none is like it.
+func flagLike(cmd *cobra.Command, name string) string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if far := spell.Distance(name, f.Name); !f.Hidden && far < min(nearest, len(name)) {
-			like, nearest = f.Name, far
-		}
+		names.AddCommand(&cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
 	})
-	return like
+	like := names.SuggestionsFor(name)
+	if len(like) == 0 {
+		return ""
+	}
+	return like[0]
 }
 
 // speak puts what cobra says of its own into the words of the catalogue.
