@@ -120,7 +120,8 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
-		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
+		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(),
+		c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
 		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
 		c.configCommand(), c.manCommand(), c.versionCommand(),
 	)

@@ -45,8 +45,8 @@ func (c *Config) loadSetup(env func(string) string) error {
 // stays readable for them alone. It returns the new name, empty where the file fits or there is none.
 func SetAside(env func(string) string) (aside string, err error) {
 	path := setupFile(env)
-	if info, err := os.Stat(path); path == "" || err != nil || !info.Mode().IsRegular() {
-		return "", nil
+	if info, missing := os.Stat(path); path == "" || missing != nil || !info.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // what is not there is nothing to set aside
 	}
 	if _, _, broken := readLayer(LayerSetup, path); broken == nil {
 		return "", nil
