@@ -61,7 +61,8 @@ func Main(args []string) int {
 	if code, ours := app.Helper(os.Args); ours {
 		return code
 	}
-	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, level: new(slog.LevelVar)}
+	out := &output{file: os.Stdout}
+	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: out, stderr: os.Stderr, level: new(slog.LevelVar)}
 	c.level.Set(slog.LevelWarn)
 	c.flags.System = systemFile
 	root := c.root()
@@ -69,6 +70,8 @@ func Main(args []string) int {
 	err := root.ExecuteContext(context.Background())
 	var code exit
 	switch {
+	case err == nil && out.failed != nil:
+		return c.fail(out.failed)
 	case err == nil:
 		return exitDone
 	case errors.As(err, &code):
@@ -117,7 +120,8 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
-		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(), c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
+		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(),
+		c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
 		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
 		c.configCommand(), c.manCommand(), c.versionCommand(),
 	)

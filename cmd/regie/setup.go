@@ -29,6 +29,15 @@ func (c *command) setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "setup", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("Choose a model: a key, a server, or the demo"),
 		Long: c.text.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			switch aside, err := config.SetAside(os.Getenv); {
+			case err != nil:
+				return err
+			case aside != "":
+				c.tell("! " + c.text.T("what regie setup had stored does not fit, and lies in %s now", aside))
+			}
+			return cmd.Root().PersistentPreRunE(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.setup(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.keyStdin, "key-stdin", false, c.text.T("read the key from the first line of standard input"))

@@ -16,18 +16,22 @@ import (
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return badArguments(err, args)
+			return badArguments(cmd, err, args)
 		}
 		return nil
 	}
 }
 
 // badArguments says what cobra found wrong with the arguments, which it says in English only.
-func badArguments(err error, args []string) error {
+func badArguments(cmd *cobra.Command, err error, args []string) error {
 	var want int
 	said := err.Error()
 	switch {
 	case strings.HasPrefix(said, "unknown command") && len(args) > 0:
+		cmd.SuggestionsMinimumDistance = 2 // which cobra sets for the root alone
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			return regie.Errorf(codeUsage, "there is no command %s; did you mean %s? (see --help)", args[0], strings.Join(like, ", "))
+		}
 		return regie.Errorf(codeUsage, "unknown command or argument %q (see --help)", args[0])
 	case scanned(said, "accepts at most %d arg(s)", &want):
 		return regie.Errorf(codeUsage, "too many arguments: at most %d, not %d (see --help)", want, len(args))
@@ -59,11 +63,14 @@ func scanned(said, format string, into *int) bool {
 }
 
 // badFlag says what is wrong with a flag.
-func badFlag(_ *cobra.Command, err error) error {
+func badFlag(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := "--" + unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = "-" + unknown.GetSpecifiedName()
+		}
+		if like := flagLike(cmd, unknown.GetSpecifiedName()); like != "" && unknown.GetSpecifiedShortnames() == "" {
+			return regie.Errorf(codeUsage, "there is no flag %s here; did you mean --%s? (see --help)", name, like)
 		}
 		return regie.Errorf(codeUsage, "there is no flag %s here (see --help)", name)
 	}
@@ -74,6 +81,19 @@ func badFlag(_ *cobra.Command, err error) error {
 		return regie.Errorf(codeUsage, "%q is no value for %s, which takes a %s (see --help)", invalid.GetValue(), "--"+invalid.GetFlag().Name, invalid.GetFlag().Value.Type())
 	}
 	return regie.Errorf(codeUsage, "%v (see --help)", err)
+}
+
+// flagLike is the flag of a command that somebody may have meant, as cobra finds commands; empty where none is like it.
+func flagLike(cmd *cobra.Command, name string) string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		names.AddCommand(&cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
+	})
+	like := names.SuggestionsFor(name)
+	if len(like) == 0 {
+		return ""
+	}
+	return like[0]
 }
 
 // speak puts what cobra says of its own into the words of the catalogue.
@@ -92,6 +112,14 @@ func (c *command) speak(root *cobra.Command) {
 		switch {
 		case cmd.Name() == "help":
 			cmd.Short = t.T("Help on a command")
+			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error { // cobra's takes what it does not know for done
+				found, rest, err := root.Find(args)
+				if err != nil || len(rest) > 0 {
+					return regie.Errorf(codeUsage, "there is no command %s (see --help)", strings.Join(args, " "))
+				}
+				return found.Help()
+			}
+			cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // help is there where settings are broken
 		case cmd.Name() == "completion":
 			cmd.Short, cmd.Long = t.T("What shells complete commands with"), t.T("Print what a shell completes commands with: commands, flags, and the ids of sessions, runs and approvals. It reads what is stored, asks no server and starts nothing.\n\nbash: source <(regie completion bash). zsh: regie completion zsh > ~/.zfunc/_regie, where fpath has that directory. fish: regie completion fish > ~/.config/fish/completions/regie.fish. PowerShell: regie completion powershell | Out-String | Invoke-Expression.")
 		case cmd.HasParent() && cmd.Parent().Name() == "completion":

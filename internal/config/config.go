@@ -255,10 +255,10 @@ func defaultDataDir(env func(string) string) (string, error) {
 	}
 	home := env("HOME")
 	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", regie.Errorf(regie.CodeBadRequest, "no home directory is known: name the data directory with REGIE_DATA_DIR")
-		}
+		home, _ = os.UserHomeDir()
+	}
+	if !filepath.IsAbs(home) { // a relative one would be another one in each directory
+		return "", regie.Errorf(regie.CodeBadRequest, "no home directory is known: name the data directory with REGIE_DATA_DIR")
 	}
 	return filepath.Join(home, ".local", "share", "regie"), nil
 }

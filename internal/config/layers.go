@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -52,6 +53,10 @@ func readLayer(kind LayerKind, path string) (Layer, File, error) {
 
 // readBytes reads a file of settings.
 func readBytes(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 && !strings.HasPrefix(path, "/dev/") { // nobody may ever write into it; <(…) of a shell is below /dev
+		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, "it is not a regular file")
+	}
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)

@@ -41,6 +41,26 @@ func (c *Config) loadSetup(env func(string) string) error {
 	return nil
 }
 
+// SetAside renames what regie setup stored where that does not fit, so that setup can be run again at any time: what a person may want of it, a key,
+// stays readable for them alone. It returns the new name, empty where the file fits or there is none.
+func SetAside(env func(string) string) (aside string, err error) {
+	path := setupFile(env)
+	if info, missing := os.Stat(path); path == "" || missing != nil || !info.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // what is not there is nothing to set aside
+	}
+	if _, _, broken := readLayer(LayerSetup, path); broken == nil {
+		return "", nil
+	}
+	aside = path + ".broken"
+	if err = os.Chmod(path, 0o600); err == nil {
+		err = os.Rename(path, aside)
+	}
+	if err != nil {
+		return "", regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", aside, err)
+	}
+	return aside, nil
+}
+
 // stored is the form of the private file.
 type stored struct {
 	Providers map[string]Provider `yaml:"providers,omitempty"`
