@@ -35,13 +35,16 @@ func (c *command) origin(from string) string {
 	}
 }
 
-// requireModel returns CodeNoModel where no model can answer. The sentence is short where the screen says the rest.
+// requireModel returns CodeNoModel where no model can answer, here or in the engine that runs. The sentence is short where the screen says the rest.
 func (c *command) requireModel(ctx context.Context) error {
 	if c.config.Server != "" { // it knows its own
 		return nil
 	}
 	c.settle(ctx)
 	err := c.config.RequireModel()
+	if err != nil && c.config.Provider == "" && app.Runs(ctx, c.config) { // whose clients need no key: it answers with what it has
+		return nil
+	}
 	if err == nil {
 		err = app.Sized(ctx, &c.config)
 	}

@@ -72,11 +72,7 @@ func (c *command) placeOf(ctx context.Context, dir string, here bool) (root, fou
 // template is what a message in a workspace is sent with by a program that speaks a protocol. Where no model is configured here the engine's answers,
 // or nothing does, and the program is told so when it wants one.
 func (c *command) template(root, foundBy, agent string) dispatch.RunRequest {
-	request := c.startIn(root, foundBy, agent, approval.Policy{OnApproval: approval.Park})
-	if c.config.Provider == "" {
-		request.Settings = regie.Hash{}
-	}
-	return request
+	return c.startIn(root, foundBy, agent, approval.Policy{OnApproval: approval.Park})
 }
 
 // stdio attaches to an engine, or becomes one, and speaks a protocol on standard input and output until that ends or a signal comes. Everything else

@@ -303,7 +303,7 @@ func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) d
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
 		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,
 	}
-	if c.config.Server == "" && c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
+	if c.config.Server == "" && c.config.Provider != "" && c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
 		request.Settings = c.config.Fingerprint()
 	}
 	return request

@@ -82,6 +82,49 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestKeyOfTheEngine: a command that has no model asks an engine that runs, which has one; without that engine it says what is missing.
+func TestKeyOfTheEngine(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "facts.txt"), []byte("the boiler is from 1987\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "REGIE_LANG=en", "REGIE_DATA_DIR=" + filepath.Join(home, "data"), "OLLAMA_HOST=http://127.0.0.1:1"}
+	ask := func(stdin string, args ...string) (string, int) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "regie", args...)
+		c.Dir, c.Env, c.Stdin = dir, env, strings.NewReader(stdin)
+		text, _ := c.CombinedOutput() // the code says it
+		return string(text), c.ProcessState.ExitCode()
+	}
+	serve := exec.CommandContext(t.Context(), "regie", "serve", "--addr", "127.0.0.1:0", "--provider", "demo")
+	serve.Dir, serve.Env = dir, env
+	out, err := serve.StdoutPipe()
+	if err == nil {
+		err = serve.Start()
+	}
+	if err == nil {
+		_, err = bufio.NewReader(out).ReadString('\n')
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, code := ask("", "run", "what is in facts.txt"); code != exitDone || !strings.Contains(text, "the boiler is from 1987") {
+		t.Errorf("a run: %d, %s", code, text)
+	}
+	if text, code := ask("what is in facts.txt\n", "chat"); code != exitDone || !strings.Contains(text, "the boiler is from 1987") {
+		t.Errorf("a chat: %d, %s", code, text)
+	}
+	if err := serve.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.Wait(); err != nil {
+		t.Error(err)
+	}
+	if text, code := ask("", "run", "what is in facts.txt"); code != exitNoModel {
+		t.Errorf("when it has ended: %d, %s", code, text)
+	}
+}
+
 // everyCommand asks a server by each command, from another directory and with another data directory: what works does so with the exit codes that it has
 // on its own machine, and what cannot says so.
 func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/config"
 )
 
 const (
@@ -144,6 +146,15 @@ func listen(dir string) (net.Listener, error) {
 		return nil, dirError(err, dir)
 	}
 	return listener, nil
+}
+
+// Runs reports whether an engine works in the data directory of the settings and answers.
+func Runs(ctx context.Context, c config.Config) bool {
+	asked := client.Local(dialer(c.DataDir), "")
+	defer asked.Close()
+	ctx, cancel := context.WithTimeout(ctx, knockTime)
+	defer cancel()
+	return asked.Alive(ctx) == nil
 }
 
 func dialer(dir string) func(context.Context) (net.Conn, error) {

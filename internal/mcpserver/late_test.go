@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestQuestionMeanwhile(t *testing.T) {
 		}
 	}
 	text, _, failed = call(t, session, "send_message", object{"session_id": data["session_id"], "text": "b"})
-	id, err := regie.ParseID(data["session_id"].(string)) //nolint:forcetypeassert // it fails the test
+	id, err := regie.ParseID(fmt.Sprint(data["session_id"]))
 	if err != nil {
 		t.Fatal(err)
 	}
