@@ -83,8 +83,14 @@ func TestCompletionsOwnSessions(t *testing.T) {
 		as     func(*http.Request)
 		want   int
 	}{
-		{"GET", two, 404}, {"DELETE", two, 404}, {"GET", chatter, 404}, {"DELETE", chatter, 404}, {"DELETE", reader, 404}, {"GET", admin, 404},
-		{"GET", reader, 200}, {"GET", one, 200},
+		{"GET", two, 404},
+		{"DELETE", two, 404},
+		{"GET", chatter, 404},
+		{"DELETE", chatter, 404},
+		{"DELETE", reader, 404},
+		{"GET", admin, 404},
+		{"GET", reader, 200},
+		{"GET", one, 200},
 	} {
 		if status, body := h.said(c.method, "/v1/responses/"+response, "", c.as); status != c.want {
 			t.Errorf("%s: %d %s, want %d", c.method, status, body, c.want)
