@@ -25,26 +25,14 @@ func TestCutModelCall(t *testing.T) {
 		askForEver(t, said)
 	}
 	for name, c := range map[string]struct {
-		cut  func(t *testing.T, conn *app.Conn, round regie.ID)
+		cut  func(conn *app.Conn, round regie.ID) error
 		code regie.Code
 		why  string
 		end  regie.RoundEnd
 	}{
-		"paused": {func(t *testing.T, conn *app.Conn, round regie.ID) {
-			if err := conn.Pause(t.Context(), round); err != nil {
-				t.Fatal(err)
-			}
-		}, regie.CodeStopRequested, "the run was paused while the model was being asked", regie.EndAnswered},
-		"interrupted": {func(t *testing.T, conn *app.Conn, round regie.ID) {
-			if err := conn.Interrupt(t.Context(), round); err != nil {
-				t.Fatal(err)
-			}
-		}, regie.CodeStopRequested, "stopped by the person", regie.EndInterrupted},
-		"stopped": {func(t *testing.T, conn *app.Conn, _ regie.ID) {
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}, regie.CodeEngineGone, "Regie was stopped while it was asking the model", regie.EndAnswered},
+		"paused": {func(conn *app.Conn, round regie.ID) error { return conn.Pause(t.Context(), round) }, regie.CodeStopRequested, "the run was paused while the model was being asked", regie.EndAnswered},
+		"interrupted": {func(conn *app.Conn, round regie.ID) error { return conn.Interrupt(t.Context(), round) }, regie.CodeStopRequested, "stopped by the person", regie.EndInterrupted},
+		"stopped": {func(conn *app.Conn, _ regie.ID) error { return conn.Close() }, regie.CodeEngineGone, "Regie was stopped while it was asking the model", regie.EndAnswered},
 		"killed": {nil, regie.CodeEngineGone, "the process that was asking the model ended without a word: it was killed, or it crashed", regie.EndAnswered},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +49,9 @@ func TestCutModelCall(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-first.asked
-				c.cut(t, conn, run.RoundID)
+				if err := c.cut(conn, run.RoundID); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if name == "paused" {
 				b.state(conn, b.rounds(conn, 1)[0].Session.ID, regie.SessionPaused)
