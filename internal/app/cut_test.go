@@ -30,10 +30,10 @@ func TestCutModelCall(t *testing.T) {
 		why  string
 		end  regie.RoundEnd
 	}{
-		"paused": {func(conn *app.Conn, round regie.ID) error { return conn.Pause(t.Context(), round) }, regie.CodeStopRequested, "the run was paused while the model was being asked", regie.EndAnswered},
+		"paused":      {func(conn *app.Conn, round regie.ID) error { return conn.Pause(t.Context(), round) }, regie.CodeStopRequested, "the run was paused while the model was being asked", regie.EndAnswered},
 		"interrupted": {func(conn *app.Conn, round regie.ID) error { return conn.Interrupt(t.Context(), round) }, regie.CodeStopRequested, "stopped by the person", regie.EndInterrupted},
-		"stopped": {func(conn *app.Conn, _ regie.ID) error { return conn.Close() }, regie.CodeEngineGone, "Regie was stopped while it was asking the model", regie.EndAnswered},
-		"killed": {nil, regie.CodeEngineGone, "the process that was asking the model ended without a word: it was killed, or it crashed", regie.EndAnswered},
+		"stopped":     {func(conn *app.Conn, _ regie.ID) error { return conn.Close() }, regie.CodeEngineGone, "Regie was stopped while it was asking the model", regie.EndAnswered},
+		"killed":      {nil, regie.CodeEngineGone, "the process that was asking the model ended without a word: it was killed, or it crashed", regie.EndAnswered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := hold(says("Done."))

@@ -131,7 +131,7 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 	_, one := h.with("one", regie.ScopeCompletions)
 	_, two := h.with("two", regie.ScopeCompletions)
 	tools, _ := json.Marshal(weather)
-	begun := h.ask("POST", "/v1/chat/completions", `{"model":"main","tools":`+string(tools)+`,"messages":[{"role":"user","content":"x"}]}`, one) //nolint:bodyclose // the helper closes it
+	begun := h.ask("POST", "/v1/chat/completions", `{"model":"main","tools":`+string(tools)+`,"messages":[{"role":"user","content":"x"}]}`, one) //nolint:bodyclose // closed by ask
 	var asked answered
 	if err := json.NewDecoder(begun.Body).Decode(&asked); err != nil || len(asked.Choices) != 1 || len(asked.Choices[0].Message.ToolCalls) != 1 {
 		t.Fatalf("%+v, %v", asked, err)
