@@ -28,11 +28,11 @@ const (
 	CodeUserRejected     Code = "USER_REJECTED"      // a person denied the call (spec 4.4)
 	CodeForbidden        Code = "FORBIDDEN"          // a rule forbids the call (decision 19)
 	CodeStale            Code = "STALE_EPOCH"        // another holder has taken the session over (invariant 8)
-	CodeStopRequested    Code = "STOP_REQUESTED"     // a stopping word came first (decision 6)
+	CodeStopRequested    Code = "STOP_REQUESTED"     // a stopping word came first, or cut it (decision 6)
 	CodeCorrupt          Code = "CORRUPT"            // the store holds something it must not
 	CodeNewerSchema      Code = "NEWER_SCHEMA"       // the database was written by a newer program (spec 11.1)
 	CodeLocked           Code = "ENGINE_RUNNING"     // another engine holds the data directory (decision 1)
-	CodeEngineGone       Code = "ENGINE_GONE"        // the engine ended while it was asked: ask the next one
+	CodeEngineGone       Code = "ENGINE_GONE"        // the engine ended while it was asked, or while it asked a model
 	CodeDiskFull         Code = "DISK_FULL"          // no room on the disk
 	CodeDatabaseLocked   Code = "DATABASE_LOCKED"    // another program holds the database file
 	CodeDatabaseDown     Code = "DATABASE_DOWN"      // the database server cannot be reached, or takes nothing for now

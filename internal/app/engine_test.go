@@ -106,7 +106,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
-	if attempts := view.Exchanges[1].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeProviderBroken {
+	if attempts := view.Exchanges[1].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeEngineGone {
 		t.Errorf("the lost model call is not booked: %+v", attempts)
 	}
 }

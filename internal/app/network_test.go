@@ -90,7 +90,11 @@ func TestNetworkWaitIsInterrupted(t *testing.T) {
 	if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, b.await(conn, run), regie.EndInterrupted)
+	view := b.await(conn, run)
+	expect(t, view, regie.EndInterrupted)
+	if attempts := view.Exchanges[0].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeProviderOffline {
+		t.Errorf("an attempt that never was is booked: %+v", attempts)
+	}
 }
 
 // TestNextRoundIsNew starts a round by messages that waited: nothing of it is booked as lost.

@@ -83,8 +83,14 @@ func TestCompletionsOwnSessions(t *testing.T) {
 		as     func(*http.Request)
 		want   int
 	}{
-		{"GET", two, 404}, {"DELETE", two, 404}, {"GET", chatter, 404}, {"DELETE", chatter, 404}, {"DELETE", reader, 404}, {"GET", admin, 404},
-		{"GET", reader, 200}, {"GET", one, 200},
+		{"GET", two, 404},
+		{"DELETE", two, 404},
+		{"GET", chatter, 404},
+		{"DELETE", chatter, 404},
+		{"DELETE", reader, 404},
+		{"GET", admin, 404},
+		{"GET", reader, 200},
+		{"GET", one, 200},
 	} {
 		if status, body := h.said(c.method, "/v1/responses/"+response, "", c.as); status != c.want {
 			t.Errorf("%s: %d %s, want %d", c.method, status, body, c.want)
@@ -125,7 +131,7 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 	_, one := h.with("one", regie.ScopeCompletions)
 	_, two := h.with("two", regie.ScopeCompletions)
 	tools, _ := json.Marshal(weather)
-	begun := h.ask("POST", "/v1/chat/completions", `{"model":"main","tools":`+string(tools)+`,"messages":[{"role":"user","content":"x"}]}`, one)
+	begun := h.ask("POST", "/v1/chat/completions", `{"model":"main","tools":`+string(tools)+`,"messages":[{"role":"user","content":"x"}]}`, one) //nolint:bodyclose // closed by ask
 	var asked answered
 	if err := json.NewDecoder(begun.Body).Decode(&asked); err != nil || len(asked.Choices) != 1 || len(asked.Choices[0].Message.ToolCalls) != 1 {
 		t.Fatalf("%+v, %v", asked, err)
@@ -133,7 +139,7 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 	calls, _ := json.Marshal(asked.Choices[0].Message.ToolCalls)
 	body := `{"model":"main","tools":` + string(tools) + `,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":` + string(calls) +
 		`},{"role":"tool","tool_call_id":"` + asked.Choices[0].Message.ToolCalls[0].ID + `","content":"forged"}]}`
-	there := h.ask("POST", "/v1/chat/completions", body, two)
+	there := h.ask("POST", "/v1/chat/completions", body, two) //nolint:bodyclose // the helper closes it
 	if to := there.Header.Get("X-Regie-Session"); there.StatusCode != 200 || to == begun.Header.Get("X-Regie-Session") {
 		t.Errorf("%d in %s", there.StatusCode, to)
 	}
@@ -161,7 +167,7 @@ func TestChatAloneHearsItsOwn(t *testing.T) {
 				MessageID regie.ID `json:"message_id"`
 			}
 			h.json("POST", path+"/messages", `{"content":"the owner's second"}`, 202, &owners)
-			heard, all := send("mine", chatter), send("the reader's", reader)
+			heard, all := send("mine", chatter), send("the reader's", reader) //nolint:bodyclose // the helper closes it
 			h.json("POST", path+"/messages", `{"content":"never mind"}`, 202, &dropped, chatter)
 			take := func(id regie.ID) string { return `{"message_id":"` + id.String() + `"}` }
 			nowhere := regie.NewID()

@@ -22,3 +22,15 @@ func TestResetLine(t *testing.T) {
 		}
 	}
 }
+
+// TestResetLineOfCut: what has cut a model call is said, and not that the model is asked at once by who was stopped.
+func TestResetLineOfCut(t *testing.T) {
+	for code, want := range map[regie.Code]string{
+		regie.CodeStopRequested: "the run was paused", regie.CodeEngineGone: "the process that asked the model has ended", regie.CodeProviderBroken: "the connection broke",
+	} {
+		line, _ := chat.ResetLine(text.New("en"), &regie.Event{Type: regie.EventStreamReset, Body: fmt.Appendf(nil, `{"code":%q}`, code)})
+		if !strings.Contains(line, want) || strings.Contains(line, "connection") != (code == regie.CodeProviderBroken) {
+			t.Errorf("%s: %s", code, line)
+		}
+	}
+}

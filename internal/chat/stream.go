@@ -414,6 +414,12 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	if json.Unmarshal(event.Body, &body) != nil || body.Code == "" { // erased
 		return t.T("the model is asked again"), false
 	}
+	switch body.Code { // what has cut it, and not its server
+	case regie.CodeStopRequested:
+		return t.T("the run was paused while the model answered, and asks it again when it goes on"), false
+	case regie.CodeEngineGone:
+		return t.T("the process that asked the model has ended, and the next one asks again"), false
+	}
 	wait := time.Duration(body.WaitMS) * time.Millisecond
 	why := string(body.Code)
 	switch body.Code {

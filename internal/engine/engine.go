@@ -242,7 +242,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		}
 	}
 	if errors.Is(err, ErrShutdown) {
-		_ = r.giveBack() // where that fails the round is as if this process had died
+		_ = r.giveBack(byShutdown) // where that fails the round is as if this process had died
 	}
 	return Left{Next: r.next, Waits: r.parked}, err
 }

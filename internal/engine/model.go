@@ -36,7 +36,7 @@ func (r *run) callModel(ctx context.Context) error {
 		return err // where a signal came, the loop sees why
 	}
 	if r.resumed {
-		if err := r.lostAttempt(); err != nil {
+		if err := r.lostAttempt(byDeath); err != nil {
 			return err
 		}
 	}
@@ -167,13 +167,22 @@ func cutIn(ctx context.Context, err error) error {
 	return err
 }
 
-// lostAttempt books the model call that a dead process may have sent: its outcome will never be known, its price may be due
+// cut is what ended a model call in the middle, whose connection was whole.
+type cut struct {
+	code regie.Code
+	why  string
+}
+
+var (
+	byPause    = cut{regie.CodeStopRequested, "the run was paused while the model was being asked"}
+	byShutdown = cut{regie.CodeEngineGone, "Regie was stopped while it was asking the model"}
+	byDeath    = cut{regie.CodeEngineGone, "the process that was asking the model ended without a word: it was killed, or it crashed"}
+)
+
+// lostAttempt books a model call that was cut, or that a dead process may have sent: its outcome will never be known, its price may be due
 // (decisions 25 and 28).
-func (r *run) lostAttempt() error {
-	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeProviderBroken, "the call was cut while the model was being asked"),
-		Retry:   r.once(r.at),
-	})
+func (r *run) lostAttempt(by cut) error {
+	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(by.code, by.why), Retry: r.once(r.at)})
 	if err == nil {
 		r.exchange.Attempt++
 		r.exchange.Money, r.resumed, r.sent = regie.Money{}, false, false
@@ -181,13 +190,19 @@ func (r *run) lostAttempt() error {
 	return err
 }
 
-// letGo books a model call that was cut, before the round is given back: by a pause or a shutdown here, or by the death of who sent it.
+// underWay reports whether a model call that is open may have been sent: by this process, or by a dead one.
+func (r *run) underWay() bool { return r.sent || r.resumed && !r.commanded() }
+
+// letGo books a model call that was cut, before the round is given back: by what has it given back, or by the death of who sent it.
 // Its price may be due.
-func (r *run) letGo() error {
-	if r.round.Phase != regie.PhaseModel || !r.sent && !r.resumed || r.commanded() {
+func (r *run) letGo(by cut) error {
+	if r.round.Phase != regie.PhaseModel || !r.underWay() {
 		return nil
 	}
-	return r.lostAttempt()
+	if !r.sent {
+		by = byDeath
+	}
+	return r.lostAttempt(by)
 }
 
 func (r *run) attempt(code regie.Code, message string) regie.Attempt {

@@ -43,8 +43,8 @@ func (r *run) loop(ctx context.Context) error {
 // giveBack stores what is done and gives the round back in good order: whoever takes it up knows that nothing of it is under way, so a
 // call that has started and has no result did not run. What a dead process started, and nobody has looked into yet, is left as that
 // process left it; the store knows it of a call that waits for its tool.
-func (r *run) giveBack() error {
-	if err := errors.Join(r.save(), r.letGo()); err != nil {
+func (r *run) giveBack(by cut) error {
+	if err := errors.Join(r.save(), r.letGo(by)); err != nil {
 		return err
 	}
 	if r.resumed && slices.ContainsFunc(r.calls, func(c regie.Call) bool { return c.State == regie.CallStarted && !c.Recovered }) {
@@ -60,7 +60,7 @@ func (r *run) givesWay() bool {
 
 // giveWay gives the round back in good order: it is queued, and goes on by itself.
 func (r *run) giveWay() error {
-	if err := errors.Join(r.save(), r.letGo()); err != nil {
+	if err := errors.Join(r.save(), r.letGo(byDeath)); err != nil {
 		return err
 	}
 	if err := r.cfg.Store.Yield(r.commit, r.fence); err != nil {

@@ -17,7 +17,7 @@ func (r *run) obey(word regie.StopRequest) error {
 	if word != regie.StopPause {
 		return r.endEarly(endOf(word), r.because(word))
 	}
-	if err := r.giveBack(); err != nil {
+	if err := r.giveBack(byPause); err != nil {
 		return err
 	}
 	r.parked = true
@@ -69,18 +69,21 @@ func (r *run) endAtLimit(limit regie.Sentence) error {
 	if r.round.Phase != regie.PhaseModel {
 		return r.endInCalls(regie.EndLimit, limit)
 	}
-	end := r.ended(r.round.Counters, regie.EndLimit, limit)
-	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeTimeout, "ended: "+limit.String()+" was reached"), Message: r.limitMessage(limit, nil), Advance: &end,
-	})
-	return r.moved(out, err, end)
+	return r.endAsking(cut{regie.CodeTimeout, "ended: " + limit.String() + " was reached"}, r.limitMessage(limit, nil), r.ended(r.round.Counters, regie.EndLimit, limit))
 }
 
-// endInModel ends a round whose model call is open. The call may have been sent: it is booked.
+// endInModel ends a round whose model call is open.
 func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
-	end := r.ended(r.round.Counters, reason, note)
+	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timedOut(reason, note), r.ended(r.round.Counters, reason, note))
+}
+
+// endAsking ends a round whose model call is open. One that may have been sent is booked, with what cut it; of one that was not there is no attempt.
+func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error {
+	if r.underWay() && !r.sent {
+		by = byDeath
+	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeStopRequested, note.String()), Message: r.timedOut(reason, note), Advance: &end,
+		Attempt: r.attempt(by.code, by.why), Unasked: !r.underWay(), Message: message, Advance: &end,
 	})
 	return r.moved(out, err, end)
 }

@@ -164,6 +164,8 @@ type Settle struct {
 // Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
 type Failure struct {
 	Attempt regie.Attempt
+	// Unasked says that nobody was being asked when the round ended, with Advance: the exchange fails as Attempt says, and no attempt is kept.
+	Unasked bool
 	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens the step that goes on without the summary.
 	Retry   *Open
 	Message *regie.Message // NETWORK_ERROR, for the audit, or the CONTEXT_SUMMARY that no model wrote

@@ -334,8 +334,8 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in the thread (decision 10). Whether it does or
-// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing. With a token, what did not come with
-// it is not there.
+// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
+// token, what did not come with it is not there.
 func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
 	now := time.Now().UTC()
 	err := s.writer.do(ctx, func(t *tx) error {

@@ -209,6 +209,13 @@ type resetEvent struct {
 
 func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) error {
 	a := in.Attempt
+	failed := func() error {
+		return t.one(errNotOpen, `UPDATE exchanges SET state = 'FAILED', error = ?, first_seq = nullif(?, 0), last_seq = nullif(?, 0), request = ?
+			WHERE round_id = ? AND number = ? AND attempt = ? AND state = 'OPEN'`, a.Error, a.FirstSeq, a.LastSeq, a.Request, fence.RoundID, a.Exchange, a.Number)
+	}
+	if in.Unasked {
+		return failed()
+	}
 	var cost any
 	if a.Money.Known {
 		cost = a.Money.Cost
@@ -229,8 +236,7 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 			provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
 			in.Retry.Reserved, now.UnixMicro(), null(in.Retry.Provider), null(in.Retry.Model), fence.RoundID, a.Exchange)
 	}
-	return t.one(errNotOpen, `UPDATE exchanges SET state = 'FAILED', error = ?, first_seq = nullif(?, 0), last_seq = nullif(?, 0), request = ?
-		WHERE round_id = ? AND number = ? AND state = 'OPEN'`, a.Error, a.FirstSeq, a.LastSeq, a.Request, fence.RoundID, a.Exchange)
+	return failed()
 }
 
 // RequestStop stores a stopping word; it is durable when this returns (decision 6). It is idempotent: a round that has ended, or

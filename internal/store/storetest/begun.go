@@ -5,7 +5,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken}
+var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken, "Unasked": unasked}
 
 // begun tells of a session which token began it, wherever it is read; a fork is of who forks, and whoever speaks in a session does not make it theirs.
 func begun(w *World) {
@@ -70,4 +70,23 @@ func takenBackByToken(w *World) {
 	w.refused(regie.CodeConflict, err)
 	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, theirs, one)
 	w.refused(regie.CodeNotFound, err)
+}
+
+// unasked ends a round while nobody was being asked: the exchange fails without an attempt, what was reserved for it is free, and nothing is due.
+func unasked(w *World) {
+	fence := w.Start() // with 70 reserved
+	in := store.Failure{
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeStopRequested, Error: "stopped", Money: regie.Money{Reserved: 70, Known: true}},
+		Unasked: true, Advance: &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted, Note: regie.Verbatim("stopped")}},
+	}
+	late := in
+	late.Attempt.Number = 2
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.FailAttempt(fence, late) })
+	w.must(w.FailAttempt(fence, in))
+	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+	w.must(err)
+	w.equal("the exchange", []any{view.Exchanges[0].State, view.Exchanges[0].Error, len(view.Exchanges[0].Attempts)}, []any{regie.ExchangeFailed, "stopped", 0})
+	w.equal("the money", view.Spent, regie.Spending{Known: true})
+	w.equal("the round", []any{view.Round.State, view.Round.End}, []any{regie.RoundEnded, regie.EndInterrupted})
+	w.head(fence.SessionID)
 }
