@@ -151,7 +151,9 @@ func TestCompatCutBody(t *testing.T) {
 
 // TestCompatAdvice: what a client is told of an approval can be done with its token, or says that it cannot.
 func TestCompatAdvice(t *testing.T) {
-	writes := func(text string) http.HandlerFunc { return says(text, call{"w", "files__write_file", `{"path":"x","content":"x"}`}) }
+	writes := func(text string) http.HandlerFunc {
+		return says(text, call{"w", "files__write_file", `{"path":"x","content":"x"}`})
+	}
 	h := newBed(t, newModel(t, writes("One."), writes("Two."))).serve("127.0.0.1:0")
 	for _, may := range []bool{true, false} {
 		scopes := []regie.TokenScope{regie.ScopeCompletions}
