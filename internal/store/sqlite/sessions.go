@@ -98,7 +98,8 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 	}
 	err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch, null(holder), at.UnixMicro(), session.TokenID, null(session.Origin))
+		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch, null(holder), at.UnixMicro(),
+		session.TokenID, null(session.Origin))
 	return err == nil, chain, err
 }
 
