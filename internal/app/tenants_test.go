@@ -93,7 +93,8 @@ func (n *tenants) asks() map[string][]string {
 		"watch_sessions":  nil, "open_websocket": nil, "logout": nil, // TestTenantsStreams; and who logs out is itself
 		"make_setup_link": nil, // TestBrowserLeaves
 		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
-		"show_tool":       {""}, "show_provider": {""},
+		"show_tool":       {""}, "show_provider": {""}, "healthz": {""}, "readyz": {""}, "version": {""}, "docs": {""}, "openapi_json": {""},
+		"metrics": nil, // it is refused below
 		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 

@@ -36,7 +36,7 @@ func TestTokenLife(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	made := h.add(dispatch.TokenRequest{Name: "  dash\x1b[31m board ", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeRead}})
-	if made.Token.Name != "dash[31m board" || len(made.Token.Scopes) != 1 || made.Token.Kind != regie.TokenAPI {
+	if made.Token.Name != "dash board" || len(made.Token.Scopes) != 1 || made.Token.Kind != regie.TokenAPI {
 		t.Errorf("made %+v", made.Token)
 	}
 	as := bearer(made.Secret)

@@ -54,7 +54,8 @@ func readLayer(kind LayerKind, path string) (Layer, File, error) {
 // readBytes reads a file of settings.
 func readBytes(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 && !strings.HasPrefix(path, "/dev/") { // nobody may ever write into it; <(…) of a shell is below /dev
+	given := path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/")           // the latter by <(…) of a shell
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 && !given { // nobody may ever write into it
 		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, "it is not a regular file")
 	}
 	in, err := os.Open(path)

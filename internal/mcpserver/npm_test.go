@@ -208,7 +208,7 @@ func TestEngineKilled(t *testing.T) {
 	if err := engine.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if data := <-done; data["answer"] != "Hello [31mthere." || data["end_reason"] != "ANSWERED" {
+	if data := <-done; data["answer"] != "Hello there." || data["end_reason"] != "ANSWERED" {
 		t.Errorf("%v", data)
 	}
 }

@@ -130,7 +130,7 @@ func TestSession(t *testing.T) {
 	b := newBed(t)
 	session := b.stdio(nil)
 	text, data, failed := call(t, session, "start_session", object{"prompt": "say hello", "wait": 30})
-	if failed || data["answer"] != "Hello [31mthere." || data["end_reason"] != "ANSWERED" || data["state"] != "IDLE" || !strings.Contains(text, "Hello") || strings.Contains(text, "\x1b") {
+	if failed || data["answer"] != "Hello there." || data["end_reason"] != "ANSWERED" || data["state"] != "IDLE" || !strings.Contains(text, "Hello") || strings.Contains(text, "\x1b") {
 		t.Fatalf("%v %s %v", failed, text, data)
 	}
 	id, _ := data["session_id"].(string)
@@ -142,7 +142,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("the list is %v", list)
 	}
 	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + id})
-	if err != nil || !strings.Contains(resource.Contents[0].Text, "## Person\n\nsay hello") || !strings.Contains(resource.Contents[0].Text, "## Agent\n\nHello [31mthere.") {
+	if err != nil || !strings.Contains(resource.Contents[0].Text, "## Person\n\nsay hello") || !strings.Contains(resource.Contents[0].Text, "## Agent\n\nHello there.") {
 		t.Errorf("%v %+v", err, resource)
 	}
 	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + regie.NewID().String()}); err == nil {
@@ -225,7 +225,7 @@ func TestConfined(t *testing.T) {
 	if text, _, failed := call(t, wide, "files__list_files", object{"workspace": "/"}); !failed || !strings.Contains(text, "(NOT_FOUND)") {
 		t.Errorf("a directory that is no workspace: %s", text)
 	}
-	if _, status, failed := call(t, wide, "start_session", object{"prompt": "hi", "workspace": other.ID.String(), "wait": 30}); failed || status["answer"] != "Hello [31mthere." {
+	if _, status, failed := call(t, wide, "start_session", object{"prompt": "hi", "workspace": other.ID.String(), "wait": 30}); failed || status["answer"] != "Hello there." {
 		t.Errorf("%v", status)
 	}
 }
