@@ -231,7 +231,7 @@ func TestProxyKeyKilled(t *testing.T) {
 				}
 				h := d.serve("127.0.0.1:0")
 				status, text, of := h.keyed(passChat, "k", body)
-				if early && (status != http.StatusConflict || !strings.Contains(text, "KEY_IN_USE") || of.Get("X-Should-Retry") != "true") || !early && text != want {
+				if early && (status != http.StatusConflict || !strings.Contains(text, "OUTCOME_UNKNOWN") || of.Get("X-Should-Retry") != "false") || !early && text != want {
 					t.Errorf("%d %s", status, text)
 				}
 				if status, text, _ := h.keyed(passChat, "k", body+" "); status != http.StatusConflict || !strings.Contains(text, "KEY_REUSED") {

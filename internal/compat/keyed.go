@@ -30,7 +30,7 @@ const (
 	maxKey = 256
 	// maxReplay bounds an answer of a provider that is kept for its key, in bytes.
 	maxReplay = 16 << 20
-	// beingPassed is for how long a request that this process knows nothing of is taken to be still with its provider.
+	// beingPassed is for how long a request of another server that lives is taken to be still with its provider.
 	beingPassed = time.Minute
 )
 
@@ -144,7 +144,7 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 // again answers with what the same request was answered before, where that is known.
 func (p *passing) again(key string, hash regie.Hash, was store.KeyedWrite) error {
 	switch {
-	case was.Status == 0 && time.Since(was.Begun) < beingPassed:
+	case was.Status == 0 && !was.Left && time.Since(was.Begun) < beingPassed:
 		return regie.Errorf(regie.CodeKeyInUse, "the first request with this key is still being answered: ask again in a moment")
 	case was.Status == 0 || was.Status != http.StatusOK:
 		return begun{regie.Errorf(regie.CodeOutcomeUnknown,
