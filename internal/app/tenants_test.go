@@ -94,7 +94,7 @@ func (n *tenants) asks() map[string][]string {
 		"make_setup_link": nil, // TestBrowserLeaves
 		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
 		"show_tool":       {""}, "show_provider": {""}, "healthz": {""}, "readyz": {""}, "version": {""}, "docs": {""}, "openapi_json": {""},
-		"metrics": nil, // it is refused below
+		"metrics":     nil,                                                                                // it is refused below
 		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 
