@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -200,11 +201,11 @@ func TestProxyKeyKilled(t *testing.T) {
 	for _, body := range []string{`{"model":"far/x","messages":[]}`, `{"model":"far/x","messages":[],"stream":true}`} {
 		for name, early := range map[string]bool{"answered": false, "asked": true} {
 			t.Run(name, func(t *testing.T) {
-				var child *exec.Cmd
+				started := make(chan *os.Process, 1)
 				want := wholeReply
 				v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 					if early {
-						_ = child.Process.Signal(syscall.SIGKILL)
+						_ = (<-started).Kill()
 						<-r.Context().Done()
 						return
 					}
@@ -223,11 +224,17 @@ func TestProxyKeyKilled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				child = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyKeyKilled$", "-test.count=1")
+				child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyKeyKilled$", "-test.count=1")
 				child.Env = append(os.Environ(), "REGIE_TEST_PROXY_KILLED="+string(said))
-				out, err := child.CombinedOutput()
+				var out bytes.Buffer
+				child.Stdout, child.Stderr = &out, &out
+				if err := child.Start(); err != nil {
+					t.Fatal(err)
+				}
+				started <- child.Process
+				err = child.Wait()
 				if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-					t.Fatalf("the child was not killed: %v\n%s", err, out)
+					t.Fatalf("the child was not killed: %v\n%s", err, &out)
 				}
 				h := d.serve("127.0.0.1:0")
 				status, text, of := h.keyed(passChat, "k", body)
