@@ -25,7 +25,7 @@ const mainAgent = "main"
 // that its session has no name yet.
 func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool, err error) {
 	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
-		return false, nil
+		return false, l.named(in)
 	}
 	session, place, err := l.store.Session(ctx, in.SessionID)
 	switch {
@@ -57,7 +57,26 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
 		in.Settings = l.config.FingerprintOf(in.Provider)
 	}
-	return unnamed, nil
+	return unnamed, l.named(in)
+}
+
+// named has the agent of a request be one that there is, whose limits and instructions hold then, and its model be one and no size.
+func (l *local) named(in *dispatch.RunRequest) (err error) {
+	if in.Agent != "" {
+		if err := l.agent(in.Agent); err != nil {
+			return err
+		}
+	}
+	in.Model, err = l.config.ModelOf(in.Provider, in.Model)
+	return err
+}
+
+// agent returns CodeNotFound for one that is not configured.
+func (l *local) agent(name string) error {
+	if _, configured := l.config.File.Agents[name]; !configured && name != mainAgent {
+		return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", name)
+	}
+	return nil
 }
 
 // known is the workspace that a request for a new session names.
@@ -138,8 +157,8 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, mainAgent)
-	if in.Agent != mainAgent && !slices.Contains(slices.Collect(maps.Keys(l.config.File.Agents)), in.Agent) {
-		return regie.Session{}, regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Agent)
+	if err := l.agent(in.Agent); err != nil {
+		return regie.Session{}, err
 	}
 	name := ""
 	if in.Name != "" {
