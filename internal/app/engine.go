@@ -292,9 +292,6 @@ func (e *Engine) Close() error {
 	if e.public != nil {
 		e.public.refuse()
 	}
-	if e.proxy != nil {
-		e.proxy.close()
-	}
 	if e.local != nil {
 		if e.undoer != nil {
 			e.undoer.Close() // what is being undone is held by the lease, which ends with the dispatcher
@@ -308,6 +305,9 @@ func (e *Engine) Close() error {
 		if e.server != nil {
 			errs = append(errs, e.server.Close())
 			<-e.served
+		}
+		if e.proxy != nil { // what was answered meanwhile is logged too
+			e.proxy.close()
 		}
 		if e.present != nil && !e.readOnly {
 			e.present.Close()
