@@ -41,6 +41,9 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 	if root, foundBy, err := c.workspace(ctx, false); err == nil { // at home, a directory of Regie's own
 		s.Root, s.FoundBy = root, foundBy
 	}
+	if _, err := s.Check(); err != nil { // before another process is waited for
+		return err
+	}
 	signals := c.signals()
 	defer signals.stop()
 	engine, err := app.WaitEngine(ctx, c.options(app.Options{Resumed: func(rounds []regie.ID) {

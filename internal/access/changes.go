@@ -191,7 +191,12 @@ func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceReque
 	switch {
 	case caller == nil:
 		return regie.Workspace{}, errNobody
-	case !caller.Restricted():
+	case !slices.ContainsFunc([]regie.TokenScope{regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}, caller.Has): // they work there, readers look
+		if err := Require(ctx, regie.ScopeRead); err != nil {
+			return regie.Workspace{}, err
+		}
+	}
+	if !caller.Restricted() {
 		in.Known = !caller.Has(regie.ScopeAdmin)
 		return c.inner.OpenWorkspace(ctx, in)
 	}
@@ -220,8 +225,13 @@ func (c *confined) NewSession(ctx context.Context, in dispatch.SessionRequest) (
 	if err != nil {
 		return regie.Session{}, err
 	}
-	in.TokenID = From(ctx).Token.ID
-	return c.inner.NewSession(ctx, in)
+	caller := From(ctx)
+	in.TokenID = caller.Token.ID
+	made, err := c.inner.NewSession(ctx, in)
+	if err == nil && made.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) { // somebody else's, which this one may not read
+		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
+	}
+	return made, err
 }
 
 // Query implements dispatch.Places.

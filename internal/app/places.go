@@ -185,7 +185,7 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 		return regie.Session{}, err
 	}
 	made, where, err := l.store.Session(ctx, in.SessionID) // the one that was there, where the request is said again
-	if err == nil && where.ID != place.ID {
+	if err == nil && (where.ID != place.ID || made.Type != cmp.Or(in.Type, regie.SessionChat) || made.Agent != in.Agent || made.RequireValidation != in.RequireValidation) {
 		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
 	return made, err

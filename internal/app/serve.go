@@ -119,6 +119,30 @@ func busy(dir string) error {
 	return regie.Errorf(regie.CodeLocked, "another process works in %s: waiting until it ends", dir)
 }
 
+// Check returns the errors of what can never be served so, before anything is waited for or listened on, and what HTTPS is spoken with; nil without.
+func (c *ServeConfig) Check() (*tls.Config, error) {
+	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
+		return nil, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
+	}
+	if beyond, err := isBeyond(c.Addr); err != nil {
+		return nil, err
+	} else if beyond && !c.secure() && !c.PlainHTTP {
+		return nil, regie.Errorf(regie.CodeForbidden,
+			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", c.Addr)
+	}
+	if !c.secure() {
+		return nil, nil //nolint:nilnil // as said above
+	}
+	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the certificate cannot be used: %v", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// secure reports whether HTTPS is spoken.
+func (c *ServeConfig) secure() bool { return c.CertFile != "" || c.KeyFile != "" }
+
 // Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond this machine without HTTPS, and the codes of
 // what cannot be listened on or read.
 func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
@@ -126,30 +150,16 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
-	}
-	secure := c.CertFile != "" || c.KeyFile != ""
-	if beyond, err := isBeyond(c.Addr); err != nil {
+	tlsConfig, err := c.Check()
+	if err != nil {
 		return nil, err
-	} else if beyond && !secure && !c.PlainHTTP {
-		return nil, regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", c.Addr)
-	}
-	var tlsConfig *tls.Config
-	if secure {
-		certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "the certificate cannot be used: %v", err)
-		}
-		tlsConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return nil, listenError(err, c.Addr)
 	}
-	if err := e.staysHere(listener, c, secure); err != nil {
+	if err := e.staysHere(listener, c, c.secure()); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
@@ -163,7 +173,8 @@ func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) er
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if ok && !at.IP.IsLoopback() && !secure && !c.PlainHTTP {
 		return regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", at.String())
+			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts",
+			at.String())
 	}
 	return nil
 }

@@ -149,6 +149,9 @@ func (l *local) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
 	if err := l.mayStore(); err != nil {
 		return err
 	}
+	if in.Seq < 0 {
+		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "read_seq", 0, int64(1)<<53)
+	}
 	user, err := l.user(ctx)
 	if err != nil {
 		return err

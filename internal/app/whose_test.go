@@ -214,3 +214,39 @@ func TestStopGivesBackOnesOwn(t *testing.T) {
 		t.Errorf("the token gets %+v back, the owner %+v", own.Withdrawn, all.Withdrawn)
 	}
 }
+
+// TestSessionIDTaken: who names the id of a session that is there for another one gets neither of them.
+func TestSessionIDTaken(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	var place regie.Workspace
+	path, _ := json.Marshal(h.root)
+	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, &place)
+	_, chatter := h.with("chatter", regie.ScopeChat)
+	_, reader := h.with("reader", regie.ScopeRead)
+	_, metrics := h.with("metrics", regie.ScopeMetrics)
+	body := func(id string, more string) string {
+		return `{"workspace_id":"` + place.ID.String() + `","session_id":"` + id + `"` + more + `}`
+	}
+	var owners, theirs regie.Session
+	h.json("POST", "/api/v1/sessions", body(regie.NewID().String(), `,"name":"secret"`), 201, &owners)
+	h.json("POST", "/api/v1/sessions", body(owners.ID.String(), `,"name":"secret"`), 201, nil) // said again
+	h.json("POST", "/api/v1/sessions", body(regie.NewID().String(), ""), 201, &theirs, chatter)
+	h.json("POST", "/api/v1/sessions", body(theirs.ID.String(), ""), 201, nil, chatter)
+	for name, c := range map[string]struct {
+		body string
+		as   func(*http.Request)
+	}{
+		"somebody else's":         {body(owners.ID.String(), ""), chatter},
+		"one of another type":     {body(theirs.ID.String(), `,"type":"AUTOMATION"`), chatter},
+		"one with other guards":   {body(theirs.ID.String(), `,"require_validation":true`), chatter},
+		"one of the owner's type": {body(owners.ID.String(), `,"type":"AUTOMATION"`), bearer(h.token)},
+	} {
+		if status, said := h.said("POST", "/api/v1/sessions", c.body, c.as); status != 409 || !strings.Contains(said, "CONFLICT") || strings.Contains(said, "secret") {
+			t.Errorf("%s: %d %s", name, status, said)
+		}
+	}
+	h.json("PUT", "/api/v1/sessions/"+owners.ID.String()+"/read", `{"read_seq":-1}`, 400, nil)
+	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, nil, reader) // to look at
+	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 403, nil, metrics)
+}

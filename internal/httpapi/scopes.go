@@ -30,7 +30,7 @@ var scopes = map[string]regie.TokenScope{
 	"give_command":      regie.ScopeChat, // what runs without an approval is what a rule allows whoever asks for it
 	"take_back_message": regie.ScopeChat,
 	"start_run":         regie.ScopeChat, "interrupt_round": regie.ScopeChat, "pause_round": regie.ScopeChat, "resume_round": regie.ScopeChat,
-	"undo": regie.ScopeChat, "undo_in_session": regie.ScopeChat, "open_workspace": regie.ScopeChat,
+	"undo": regie.ScopeChat, "undo_in_session": regie.ScopeChat,
 	"beat": regie.ScopeChat,
 
 	"decide": regie.ScopeApprove, "answer_question": regie.ScopeApprove, "respond": regie.ScopeApprove, "resolve_call": regie.ScopeApprove,
@@ -39,7 +39,7 @@ var scopes = map[string]regie.TokenScope{
 	"add_token": regie.ScopeAdmin, "revoke_token": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
 	"make_setup_link": regie.ScopeAdmin,
 
-	"show_me": anybody, "logout": anybody,
+	"show_me": anybody, "logout": anybody, "open_workspace": anybody, // the last one says what it needs
 }
 
 // requires has a handler serve only those whose token opens it. Without a scope it serves nobody.
