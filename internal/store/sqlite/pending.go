@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -18,6 +19,12 @@ type pendingEvent struct {
 	WhenBusy store.WhenBusy `json:"when_busy"`
 }
 
+// pendingRound is what is kept of the submission of a message that waits: the round that it would begin, and whether whoever says it may not answer.
+type pendingRound struct {
+	regie.Round
+	LeavesWaits bool `json:"leaves_waits,omitempty"`
+}
+
 // keepPending stores a message that came while a round of its session was open. Where that waits and the message is to steer it, what
 // it waits for is withdrawn.
 func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
@@ -25,7 +32,7 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if mode == "" {
 		mode = store.Queue
 	}
-	round, err := json.Marshal(in.Round)
+	round, err := json.Marshal(pendingRound{in.Round, in.LeavesWaits})
 	if err != nil {
 		return err
 	}
@@ -87,7 +94,7 @@ func (t *tx) asksNobody(round regie.ID) error {
 // superseded says why a call was not run that a message steered past.
 const superseded = "the person wrote something else instead of answering"
 
-// parkUnlessSteered parks a round, unless a message that steers it came before: then what it would wait for is withdrawn at once.
+// parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may answer: then what it would wait for is withdrawn at once.
 func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	steering, err := t.pendingOf(fence.Chain, true)
 	if err != nil {
@@ -97,7 +104,7 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	if err := t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN' AND kind <> 'NETWORK'", fence.RoundID).Scan(&asked); err != nil {
 		return false, err
 	}
-	if len(steering) > 0 && asked > 0 {
+	if asked > 0 && slices.ContainsFunc(steering, func(w waitingMessage) bool { return !w.leavesWaits }) {
 		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
 			return false, err
 		}
@@ -135,8 +142,9 @@ func (w *writer) readPending(ctx context.Context) error {
 
 // waitingMessage is a pending message on its way into the thread.
 type waitingMessage struct {
-	message regie.Message
-	round   regie.Round
+	message     regie.Message
+	round       regie.Round
+	leavesWaits bool
 }
 
 func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
@@ -159,9 +167,11 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 		if err := json.Unmarshal([]byte(body), &w.message); err != nil {
 			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", w.message.ID, err)
 		}
-		if err := json.Unmarshal([]byte(round), &w.round); err != nil {
+		var kept pendingRound
+		if err := json.Unmarshal([]byte(round), &kept); err != nil {
 			return regie.Errorf(regie.CodeCorrupt, "the round of message %s cannot be read: %v", w.message.ID, err)
 		}
+		w.round, w.leavesWaits = kept.Round, kept.LeavesWaits
 		out = append(out, w)
 		return nil
 	})

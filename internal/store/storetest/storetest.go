@@ -159,6 +159,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Pending":            pending,
 		"Stopping":           stopping,
 		"SteeredEarly":       steeredBeforeParking,
+		"SteeredWithout":     steeredByWhoMayNot,
 		"Rules":              rules,
 		"RulesRevoked":       rulesRevoked,
 		"RulesEnd":           rulesEnd,

@@ -314,6 +314,34 @@ func steeredBeforeParking(w *World) {
 	w.head(fence.SessionID)
 }
 
+// steeredByWhoMayNot has a message steer a round that is about to ask people, of somebody who may not answer: it waits for them, and the message with it.
+func steeredByWhoMayNot(w *World) {
+	fence := w.Start()
+	in := w.Submission("something else")
+	in.SessionID, in.New, in.WhenBusy, in.LeavesWaits = fence.SessionID, nil, store.Steer, true
+	_, err := w.Store.Submit(w.Ctx, in)
+	w.must(err)
+	reply := w.Reply(fence, 1, regie.KindAction)
+	asked := w.Approval(fence, reply)
+	reply.Ask, reply.Park = &store.Asked{Approval: asked}, true
+	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
+	w.must(err)
+	w.equal("parked", out.Parked, true)
+	w.state(fence.SessionID, regie.SessionWaitingValidation)
+	_, err = w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
+	w.must(err)
+	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	w.must(err)
+	settle := w.Settled(1, nil)
+	settle.Message.System.CallIDs = []regie.ID{reply.Calls[0].ID}
+	settled, err := w.Store.CommitCalls(w.Ctx, claimed.Fence, settle)
+	w.must(err)
+	if len(settled.Admitted) != 1 || settled.Admitted[0].Text != "something else" {
+		w.T.Errorf("admitted into the round: %+v", settled.Admitted)
+	}
+	w.head(fence.SessionID)
+}
+
 // stopping withdraws what a session waits for and closes it; a message opens a chat again (decision 6).
 func stopping(w *World) {
 	fence, reply, asked := w.Ask(1)
