@@ -163,9 +163,10 @@ func TestFailedKeys(t *testing.T) {
 // TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows, and not for a minute that somebody is at work; what
 // can be done again is.
 func TestKeyOfADeadServer(t *testing.T) {
-	for name, open := range map[string]func() (*bed, *sql.DB){
-		"alone": func() (*bed, *sql.DB) {
+	for name, open := range map[string]func(t *testing.T) (*bed, *sql.DB){
+		"alone": func(t *testing.T) (*bed, *sql.DB) {
 			b := newBed(t, newModel(t))
+			b.alters()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
 			if err != nil {
 				t.Fatal(err)
@@ -173,10 +174,10 @@ func TestKeyOfADeadServer(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			return b, db
 		},
-		"on a shared database": func() (*bed, *sql.DB) { return shared(t, newModel(t)) },
+		"on a shared database": func(t *testing.T) (*bed, *sql.DB) { return shared(t, newModel(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, db := open()
+			b, db := open(t)
 			h := b.serve("127.0.0.1:0")
 			session, key := "/api/v1/sessions/"+h.session(), carrying("Idempotency-Key", "k")
 			h.json("PATCH", session, `{"name":"A"}`, 200, nil, key)

@@ -38,7 +38,7 @@ type UndoSource struct {
 
 // Later is what has changed files of a workspace since.
 type Later struct {
-	Calls []regie.Call // in the order of their start
+	Calls []regie.Call // in the order of their start; one that is STARTED may have done it
 	Undos []regie.Undo
 }
 

@@ -186,11 +186,11 @@ func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSourc
 	return out, explain(err, FileName)
 }
 
-// Later returns what has changed files of a workspace since a moment, for whoever wants to know why a file is not as it was left.
+// Later returns what has changed files of a workspace since a moment, and what is about to, for whoever wants to know why a file is not as it was left.
 func (s *Store) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		if out.Calls, err = readCalls(ctx, q, callsOfThread+`WHERE s.workspace_id = ? AND s.deleted_at IS NULL AND c.kind = 'action' AND (c.state = 'SUCCEEDED' OR c.changed IS NOT NULL) AND c.started_at > ?
+		if out.Calls, err = readCalls(ctx, q, callsOfThread+`WHERE s.workspace_id = ? AND s.deleted_at IS NULL AND c.kind = 'action' AND (c.state IN ('SUCCEEDED', 'STARTED') OR c.changed IS NOT NULL) AND c.started_at > ?
 			AND c.intent IS NOT NULL AND c.copy_of IS NULL ORDER BY c.started_at`, workspace, since.UnixMicro()); err != nil {
 			return err
 		}

@@ -79,3 +79,18 @@ func changed(w *World) {
 	_, err = w.Store.Blob(w.Ctx, before)
 	w.refused(regie.CodeNotFound, err)
 }
+
+// laterStarted has a call told that has started and has no result yet: its effect may be there.
+func laterStarted(w *World) {
+	began := time.Now().Add(-time.Minute)
+	fence := w.Start()
+	reply := w.Reply(fence, 1, regie.KindAction)
+	c := &reply.Calls[0]
+	c.State, c.StartedAt, c.Attempts, c.Intent = regie.CallStarted, time.Now(), 1, []byte(`{"path":"a"}`)
+	w.must(w.AppendReply(fence, reply))
+	later, err := w.Store.Later(w.Ctx, w.Workspace.ID, began)
+	w.must(err)
+	if len(later.Calls) != 1 || later.Calls[0].ID != c.ID || string(later.Calls[0].Intent) != `{"path":"a"}` {
+		w.T.Errorf("later: %+v", later.Calls)
+	}
+}

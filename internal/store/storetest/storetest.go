@@ -160,6 +160,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Stopping":           stopping,
 		"SteeredEarly":       steeredBeforeParking,
 		"SteeredWithout":     steeredByWhoMayNot,
+		"LaterStarted":       laterStarted,
 		"Rules":              rules,
 		"RulesRevoked":       rulesRevoked,
 		"RulesEnd":           rulesEnd,
