@@ -91,6 +91,7 @@ type model struct {
 	// draftEsc is when Esc was pressed with something written.
 	draftEsc  time.Time
 	hint      string // below the prompt, until the next key
+	runHint   string // the same, as long as a run is open
 	once      bool   // Ctrl-C at an empty prompt
 	ticking   bool
 	bell      bell

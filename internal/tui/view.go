@@ -126,8 +126,12 @@ func (m *model) pasted(paste string) string {
 // below is what stands under the prompt: what can be completed, or the status.
 func (m *model) below(width int) [][]span {
 	lines := m.popup.view(m, width)
-	if m.hint != "" {
-		lines = append(lines, []span{{"  " + cut(plain.Line(m.hint), width-3), style{fg: yellow}}})
+	hint := m.hint
+	if hint == "" && !m.round.IsZero() {
+		hint = m.runHint
+	}
+	if hint != "" {
+		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
 	return append(lines, m.status(width))
 }
