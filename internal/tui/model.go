@@ -98,6 +98,7 @@ type model struct {
 	meter     meter
 	providers []string // as /model has found them
 	served    served
+	engine    []dispatch.AgentView // what it has answer
 
 	leaving bool
 	result  chat.Result
@@ -119,7 +120,7 @@ func newModel(ctx context.Context, c Config) *model {
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.begin(), m.history.load(m), m.aside())
+	return tea.Batch(m.begin(), m.history.load(m), m.aside(), m.engineHas())
 }
 
 // Update implements tea.Model.

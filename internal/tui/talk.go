@@ -258,6 +258,9 @@ func (m *model) takeUp(past *chat.Past) {
 	m.Request.Agent = past.View.Agent
 	m.meter.spent, m.meter.known = past.View.Spent, true
 	m.meter.resumed = map[regie.ID]bool{}
+	if m.Request.Model == "" {
+		m.meter.provider, m.meter.model = past.View.Provider, past.View.Model
+	}
 	for i := range past.View.History {
 		if round := &past.View.History[i]; round.State == regie.RoundEnded {
 			m.meter.resumed[round.ID] = true

@@ -159,7 +159,8 @@ func (m *model) status(width int) []span {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
 	}
-	add(plain.Line(m.Request.Model))
+	_, answers := m.answers()
+	add(plain.Line(answers))
 	if m.Request.Agent != "main" {
 		add(plain.Line(m.Request.Agent))
 	}
