@@ -133,8 +133,8 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
-		m.screen.width, m.screen.height = max(msg.Width, 20), max(msg.Height, 4)
-		m.paper.resized(m.screen.width)
+		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
+		m.paper.resized(max(m.screen.width, 20))
 	case tea.ColorProfileMsg:
 		m.screen.profile(msg)
 	case tea.KeyPressMsg:
