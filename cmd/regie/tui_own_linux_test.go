@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,7 @@ func TestScreenCommandFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.sees("✗ shell.shell_exec", "exit code 3  [1]", "ready", "› !ls")
+	p.gone("a run is open")
 	p.press("Enter")
 	p.sees("[l]")
 	p.press("y")
@@ -112,7 +114,7 @@ func TestScreenHelp(t *testing.T) {
 func TestScreenCommandStopped(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 120, 50, "chat")
+	p := emulator(s, 80, 50, "chat")
 	p.sees("›", "ready")
 	p.enter("!seq 7 9; sleep 60")
 	p.sees("[l]")
@@ -120,6 +122,8 @@ func TestScreenCommandStopped(t *testing.T) {
 	p.sees("working", "│ 9")
 	p.press("Escape")
 	p.sees("│ 7", "│ 9", "stopped, with everything that it had started", "regie runs resolve", "ready")
+	copied := regexp.MustCompile(`(?m)^ +regie runs resolve [0-9a-f-]{36} happened$`) // no bar, and not broken
+	p.until("the command to be copied", func() bool { return copied.MatchString(p.screen()) })
 	if strings.Contains(p.all(), "nobody knows") {
 		t.Errorf("it tells the person who stopped it that nobody knows:\n%s", p.all())
 	}

@@ -86,6 +86,37 @@ func TestScreenServer(t *testing.T) {
 	p.ends(0)
 }
 
+// TestScreenServerModel chats with a server without a model of one's own: what the server has answers, and nothing else can be chosen. A provider that it has no
+// key for is told, with the models that the file names.
+func TestScreenServerModel(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, reply("The first answer."), reply("The second."))
+	settings := filepath.Join(s.dir, "home", ".config", "regie")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	yaml := "providers: {anthropic: {models: {large: wise-1}}}\n"
+	if err := os.WriteFile(filepath.Join(settings, "regie.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := s.served("127.0.0.1:0")
+	token, err := os.ReadFile(filepath.Join(s.dir, "data", "api.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &stage{t: t, dir: s.dir, env: []string{"REGIE_SERVER=" + url, "REGIE_TOKEN=" + strings.TrimSpace(string(token)), "REGIE_DATA_DIR=" + filepath.Join(s.dir, "elsewhere")}}
+	p := emulator(client, 100, 30, "chat")
+	p.sees("›", "ready", "· scripted")
+	p.enter("/model")
+	p.sees("openai / scripted answers; /model NAME", "! anthropic: ", "no key", "large → wise-1", "▸ openai/scripted", "openai/another")
+	p.press("Enter")
+	p.sees("openai / scripted answers from the next message on")
+	p.enter("one")
+	p.sees("The first answer.", "ready", "· scripted")
+	p.press("C-d")
+	p.ends(0)
+}
+
 // TestChatIsThere: a chat over --server with an API token counts as a person's being there (spec 5.4); what only follows a stream with
 // that token does not.
 func TestChatIsThere(t *testing.T) {

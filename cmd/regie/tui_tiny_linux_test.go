@@ -28,6 +28,48 @@ func TestScreenTiny(t *testing.T) {
 	p.ends(0)
 }
 
+// TestScreenTinyPicked makes a terminal smaller and smaller: what Enter would do is seen, and where that has no room, Enter does nothing.
+func TestScreenTinyPicked(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue"]}`), reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))
+	p := emulator(s, 24, 6, "chat")
+	p.sees("›", "ready")
+	p.enter("/model")
+	p.sees("▸ openai", "[Enter]")
+	p.resize(24, 4)
+	p.sees("▸ openai/", "[Enter]")
+	p.press("Escape")
+	p.sees("›", "ready")
+	p.enter("ask")
+	p.sees("▸ 1  red", "[Enter]")
+	p.resize(20, 3)
+	p.sees("▸ 1  red", "[Enter]")
+	p.press("Down")
+	p.sees("▸ 2  green")
+	p.resize(20, 2)
+	p.sees("▸ 2  green")
+	p.resize(6, 5)
+	p.sees("too")
+	p.press("Down", "Enter")
+	p.resize(24, 4)
+	p.sees("▸ 2  green", "[Enter]")
+	p.press("Enter")
+	p.sees("[y]", "[r]")
+	p.resize(10, 6)
+	p.sees("[y]", "[s]", "[a]", "[e]", "[n]", "[r]", "[l]")
+	p.resize(24, 4)
+	p.sees("[y]", "[r]", "[l]")
+	p.press("r")
+	p.sees("[Enter]", "[Esc]")
+	p.types("not so")
+	p.sees("not so", "[Enter]")
+	p.press("Enter")
+	p.sees("Done.", "ready")
+	p.press("C-d")
+	p.ends(0)
+	s.holds("a.txt", "")
+}
+
 // TestScreenTinyApproval asks for an approval in terminals of a few lines: each key that does something is seen.
 func TestScreenTinyApproval(t *testing.T) {
 	t.Parallel()
@@ -40,7 +82,12 @@ func TestScreenTinyApproval(t *testing.T) {
 			p.enter("write")
 			p.sees("[y]", "[s]", "[a]", "[e]", "[n]", "[r]", "[Y]", "[N]", "[l]")
 			p.press("s")
-			p.sees("[Enter]", "[t]", "[Esc]")
+			if lines < 7 { // the whole of what Enter would allow, or nothing
+				p.sees("too small")
+				p.press("Enter")
+			} else {
+				p.sees("arguments", "[Enter]")
+			}
 			p.press("Escape")
 			p.sees("[y]", "[l]")
 			p.press("r")

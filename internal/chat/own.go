@@ -73,18 +73,25 @@ func (s *Stream) Came(result string) {
 	s.Note(line)
 }
 
-// OwnOutcome is what came of a person's own command, as they read it: its output, or what it put out until it ended and why it ended. It is "" where their
-// own word kept it from running.
-func OwnOutcome(t *text.Printer, call *regie.Call) string {
-	if call.Error == nil {
-		return call.Result
+// OwnOutcome has what came of a person's own command written as they read it: its output, or what it put out until it ended, and below that, as Regie's
+// own words, why it ended. It reports whether there was something; where their own word kept it from running there is not.
+func OwnOutcome(t *text.Printer, call *regie.Call, note func(line string)) bool {
+	put, why := call.Result, ""
+	if call.Error != nil {
+		if why = ownWhy(t, call); why == "" {
+			return false
+		}
+		_, put, _ = strings.Cut(call.Error.Message, regie.CommandPutOut)
 	}
-	why := ownWhy(t, call)
-	_, put, _ := strings.Cut(call.Error.Message, regie.CommandPutOut)
-	if put = strings.TrimRight(put, "\n"); put == "" || why == "" {
-		return why
+	if strings.TrimRight(put, "\n") != "" {
+		for _, line := range Ends(t, put, OwnShown/2, OwnShown/2) { // how a command ends says most
+			note(line)
+		}
 	}
-	return put + "\n" + why
+	if why != "" {
+		note("  " + strings.ReplaceAll(why, "\n", "\n  "))
+	}
+	return put != "" || why != ""
 }
 
 // ownWhy says why a person's own command brought nothing, without what it had put out; "" where they know.
@@ -101,13 +108,18 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 	switch {
 	case call.State == regie.CallUnknown && strings.Contains(said, regie.CommandStopped):
 		return "■ " + t.T("stopped, with everything that it had started; what it did until then stays") + "\n" +
-			"  " + t.T("once you have looked: regie runs resolve %s happened, or did-not-happen", call.ID.String())
+			t.T("once you have looked, say whether it happened (or did-not-happen):") + "\n" + resolves(t, call)
 	case call.State == regie.CallUnknown:
-		why = t.T("nobody knows what came of it: look, and say so with regie runs resolve %s happened, or did-not-happen", call.ID.String())
+		why = t.T("nobody knows what came of it: look, and say whether it happened (or did-not-happen):") + "\n" + resolves(t, call)
 	case call.Error.Code == regie.CodeUnknownTool:
 		why = t.T("this agent has no tool that runs commands here")
 	}
 	return "✗ " + string(call.Error.Code) + ": " + why
+}
+
+// resolves is what settles a call whose outcome nobody knows, on a line of its own, so that it can be copied.
+func resolves(t *text.Printer, call *regie.Call) string {
+	return "  " + t.T("regie runs resolve %s happened", call.ID.String())
 }
 
 // pastOwn writes what came of the commands that the person gave, as it was shown when they had ended.
@@ -118,11 +130,8 @@ func (s *Stream) pastOwn(calls []regie.Call) {
 		case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
 			continue
 		}
-		switch outcome := OwnOutcome(s.Text, call); {
-		case outcome != "":
-			for _, line := range Ends(s.Text, outcome, OwnShown/2, OwnShown/2) { // how a command ends says most
-				s.Note(line)
-			}
+		switch {
+		case OwnOutcome(s.Text, call, s.Note):
 		case call.Error != nil:
 			s.Note("  " + s.Text.T("the command was not run"))
 		default: // erased

@@ -378,7 +378,7 @@ func (a *approving) view(m *model) [][]span {
 		}
 		lines = append(lines, []span{{text: "  " + where}})
 		for i, scope := range a.review().Preview.Scopes {
-			lines = append(lines, choice(i == a.picked, fmt.Sprintf("%d  %s", i+1, plain.Line(t.Sentence(scope.Sentence))), width)...)
+			lines = m.choice(lines, i == a.picked, fmt.Sprintf("%d  %s", i+1, plain.Line(t.Sentence(scope.Sentence))), width)
 		}
 		holds := t.T("without end")
 		if d := spans[a.holds]; d > 0 {
@@ -395,6 +395,7 @@ func (a *approving) view(m *model) [][]span {
 			}
 			lines = append(lines, []span{{text: "  " + r.text}, after})
 		}
+		m.screen.from, m.screen.to = len(lines)-1, len(lines)
 		return append(lines, m.keys(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
 	}
 	list := []string{t.T("[y] once")}
@@ -411,22 +412,29 @@ func (a *approving) view(m *model) [][]span {
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
 
-// choice is one of several things, marked where it is picked.
-func choice(picked bool, text string, width int) [][]span {
+// choice adds one of several things, marked where it is picked.
+func (m *model) choice(above [][]span, picked bool, text string, width int) [][]span {
 	mark, s := "    ", style{}
 	if picked {
 		mark, s = "  ▸ ", style{bold: true, fg: cyan}
 	}
-	lines := wrap([]span{{text, s}}, width-4)
+	indent := "       " // below the text, behind its number
+	if width < 40 {
+		indent = "    "
+	}
+	lines := wrap([]span{{text, s}}, width-len(indent))
 	out := make([][]span, len(lines))
 	for i, line := range lines {
 		before := mark
 		if i > 0 {
-			before = "       "
+			before = indent
 		}
 		out[i] = append([]span{{before, s}}, line...)
 	}
-	return out
+	if picked {
+		m.screen.from, m.screen.to = len(above), len(above)+len(out)
+	}
+	return append(above, out...)
 }
 
 // keys are what can be pressed, on as many lines as they need; below so many lines of what is asked. Where they have no room they stand without their words.
@@ -438,7 +446,7 @@ func (m *model) keys(below int, list ...string) [][]span {
 		for i, one := range list {
 			marks[i], _, _ = strings.Cut(one, " ")
 		}
-		out = rows(width, "", marks)
+		out = rows(width+1, "", marks)
 	}
 	m.screen.keys = len(out)
 	return out

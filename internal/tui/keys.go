@@ -14,7 +14,7 @@ import (
 // pressed obeys a key.
 func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	name, typed := msg.String(), msg.Key().Text
-	m.hint = ""
+	m.hint, m.runHint = "", ""
 	if name != "ctrl+c" {
 		m.once = false
 	}

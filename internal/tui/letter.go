@@ -45,13 +45,13 @@ func (m *model) answerKey(name, typed string) tea.Cmd {
 		if m.dialog == nil || !m.armed {
 			return first
 		}
-		return tea.Batch(first, m.dialog.key(m, name, typed))
+		return tea.Batch(first, m.decide(name, typed))
 	case alone:
 		m.letter = letter{name, typed, m.letter.serial + 1}
 		serial := m.letter.serial
 		return tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} })
 	}
-	return m.dialog.key(m, name, typed)
+	return m.decide(name, typed)
 }
 
 // letterStands has the letter decide, unless something was typed behind it.
@@ -64,5 +64,13 @@ func (m *model) letterStands(serial int) tea.Cmd {
 	if m.dialog == nil || !m.armed {
 		return nil
 	}
-	return m.dialog.key(m, l.name, l.typed)
+	return m.decide(l.name, l.typed)
+}
+
+// decide gives a key to the dialogue, unless what it would do cannot be seen.
+func (m *model) decide(name, typed string) tea.Cmd {
+	if m.screen.small && name != "esc" {
+		return nil
+	}
+	return m.dialog.key(m, name, typed)
 }

@@ -19,6 +19,8 @@ type meter struct {
 	caps           regie.Caps
 	counted        map[regie.ID]regie.Spending // rounds that spent has
 	resumed        map[regie.ID]bool           // those that it had when the chat was taken up
+	// provider and model are what the newest run was asked with, "" where the person has chosen another one since.
+	provider, model string
 }
 
 func (g *meter) message(message *regie.Message) {
@@ -73,16 +75,20 @@ func (m *model) measure(round regie.ID) tea.Cmd {
 	})
 }
 
-// bounds reads what bounds a round's prompts.
+// bounds reads what bounds a round's prompts, and which model it was asked with: a size, or no word at all, stands for one that only the engine knows.
 func (m *model) bounds(round regie.ID) tea.Cmd {
-	if m.meter.budget > 0 {
+	if m.meter.budget > 0 && m.meter.model != "" {
 		return nil
 	}
+	session, asked := m.session, m.Request.Model
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		view, err := m.Control.Get(ctx, round)
 		return func() tea.Cmd {
-			if err == nil {
+			if err == nil && session == m.session {
 				m.meter.budget = int64(view.Round.Limits.ContextTokens)
+				if asked == m.Request.Model {
+					m.meter.provider, m.meter.model = view.Round.Provider, view.Round.Model
+				}
 			}
 			return nil
 		}

@@ -91,12 +91,14 @@ type model struct {
 	// draftEsc is when Esc was pressed with something written.
 	draftEsc  time.Time
 	hint      string // below the prompt, until the next key
+	runHint   string // the same, as long as a run is open
 	once      bool   // Ctrl-C at an empty prompt
 	ticking   bool
 	bell      bell
 	meter     meter
 	providers []string // as /model has found them
 	served    served
+	engine    []dispatch.AgentView // what it has answer
 
 	leaving bool
 	result  chat.Result
@@ -118,7 +120,7 @@ func newModel(ctx context.Context, c Config) *model {
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.begin(), m.history.load(m), m.aside())
+	return tea.Batch(m.begin(), m.history.load(m), m.aside(), m.engineHas())
 }
 
 // Update implements tea.Model.
@@ -131,8 +133,8 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
-		m.screen.width, m.screen.height = max(msg.Width, 20), max(msg.Height, 4)
-		m.paper.resized(m.screen.width)
+		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
+		m.paper.resized(max(m.screen.width, 20))
 	case tea.ColorProfileMsg:
 		m.screen.profile(msg)
 	case tea.KeyPressMsg:

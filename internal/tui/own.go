@@ -23,7 +23,7 @@ func (m *model) give(typed string) tea.Cmd {
 		run, err := m.Control.Submit(ctx, request)
 		return func() tea.Cmd {
 			if regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty() && request.SessionID == m.session { // it stays where it can be given again
-				m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
+				m.runHint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
 				m.draft.set(typed)
 				return nil
 			}
@@ -63,8 +63,7 @@ func (m *model) came(view *store.RoundView, own regie.ID) {
 			if call.ID == own {
 				m.stream.Came(call.Result)
 			}
-			if outcome := chat.OwnOutcome(m.Text, call); call.ID == own && outcome != "" {
-				m.ends(outcome, chat.OwnShown/2, chat.OwnShown/2) // how a command ends says most
+			if call.ID == own && chat.OwnOutcome(m.Text, call, m.note) {
 				m.paper.space()
 			}
 		}

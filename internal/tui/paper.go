@@ -17,7 +17,9 @@ type screen struct {
 	ready         bool // the terminal has said its size
 	said          tea.WindowSizeMsg
 	colours       bool
-	room, keys    int // how many lines what is asked may have, and how many of them, the last ones, its keys have
+	room, keys    int  // how many lines what is asked may have, and how many of them, the last ones, its keys have
+	from, to      int  // of these lines what Enter would do: what is picked, or what is being written
+	small         bool // what is asked has no room: no key decides anything
 	drawn         []drawn
 	stands        func() bool // whether the live part has been on the terminal; nil: there is none
 }

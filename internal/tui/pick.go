@@ -65,11 +65,11 @@ func (p *picking) view(m *model) [][]span {
 	most := m.choices(min(10, max(3, m.screen.height/2)))
 	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))
 	for i := from; i < min(len(fits), from+most); i++ {
-		mark, s := "    ", style{}
-		if i == p.picked {
-			mark, s = "  ▸ ", style{bold: true, fg: cyan}
+		if i == p.picked { // the whole of it is seen
+			lines = m.choice(lines, true, plain.Line(fits[i].text), width)
+			continue
 		}
-		lines = append(lines, []span{{mark + cut(plain.Line(fits[i].text), width-5), s}})
+		lines = append(lines, []span{{text: "    " + cut(plain.Line(fits[i].text), width-5)}})
 	}
 	return append(lines, m.keys(len(lines), m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
 }

@@ -185,6 +185,7 @@ func (q *questioning) view(m *model) [][]span {
 			}
 			lines = append(lines, []span{{"  " + promptMark, style{fg: cyan}}, {text: r.text}, after})
 		}
+		m.screen.from, m.screen.to = len(lines)-1, len(lines)
 		return append(lines, m.keys(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
 	case module.Kind == regie.ModuleValidation:
 		return append(lines, m.keys(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
@@ -199,7 +200,7 @@ func (q *questioning) view(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		lines = append(lines, choice(i == q.picked, box+fmt.Sprintf("%d  %s", i+1, plain.Line(module.Options[i])), width)...)
+		lines = m.choice(lines, i == q.picked, box+fmt.Sprintf("%d  %s", i+1, plain.Line(module.Options[i])), width)
 	}
 	list := []string{t.T("[Enter] answer")}
 	if module.AllowMultiple {

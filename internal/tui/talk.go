@@ -258,6 +258,9 @@ func (m *model) takeUp(past *chat.Past) {
 	m.Request.Agent = past.View.Agent
 	m.meter.spent, m.meter.known = past.View.Spent, true
 	m.meter.resumed = map[regie.ID]bool{}
+	if m.Request.Model == "" {
+		m.meter.provider, m.meter.model = past.View.Provider, past.View.Model
+	}
 	for i := range past.View.History {
 		if round := &past.View.History[i]; round.State == regie.RoundEnded {
 			m.meter.resumed[round.ID] = true
@@ -340,7 +343,7 @@ func (m *model) sent(session regie.ID, typed string, when store.WhenBusy, run di
 		m.note("› " + strings.ReplaceAll(typed, "\n", "\n  "))
 		m.note(m.Text.T("taken as the answer"))
 	case run.Pending && when == store.Steer:
-		m.hint = m.Text.T("the agent gets it with its next step")
+		m.runHint = m.Text.T("the agent gets it with its next step")
 	case run.Pending:
 	case run.Seq > m.seen: // else what has happened since is known already
 		m.round, m.last, m.state, m.place = run.RoundID, run.RoundID, regie.SessionActive, run.Position

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ const promptMark = "› "
 
 // tiny is how many lines a terminal has at least for all of the live part to have its place.
 const tiny = 10
+
+// narrow is how many columns a terminal has at least for a key to be seen.
+const narrow = 9
 
 // choices is how many things to choose from are shown together, so that what is picked is seen in the smallest terminal too.
 func (m *model) choices(most int) int {
@@ -38,9 +42,13 @@ func (m *model) View() tea.View {
 			input, y, x = nil, 0, 0
 		}
 	}
-	room -= len(input) + len(below) + gap
-	asked := m.asked(max(room, 0))
-	room -= len(asked)
+	room -= len(input) + gap
+	asked, fits := m.asked(max(room-len(below), 0))
+	if !fits && m.screen.height < tiny {
+		below = nil
+		asked, _ = m.asked(max(room, 0))
+	}
+	room -= len(below) + len(asked)
 	queue := m.queued(width)
 	queue = queue[:min(len(queue), max(room/2, 0))]
 	room -= len(queue)
@@ -76,18 +84,28 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// asked is what a dialog asks, in at most so many lines: its keys come before all else.
-func (m *model) asked(most int) [][]span {
+// asked is what a dialog asks, in at most so many lines, and whether all of it fits. What Enter would do comes before all else, then the keys; where not even
+// that has its place, no key decides anything.
+func (m *model) asked(most int) (lines [][]span, fits bool) {
+	m.screen.small = false
 	if m.dialog == nil || !m.armed {
-		return nil
+		return nil, true
 	}
-	m.screen.room, m.screen.keys = most, 0
-	lines := m.dialog.view(m)
+	m.screen.room, m.screen.keys, m.screen.from, m.screen.to = most, 0, 0, 0
+	lines = m.dialog.view(m)
+	picked := m.screen.to - m.screen.from
+	if m.screen.said.Width < narrow || picked > most || most == 0 {
+		m.screen.small = true
+		return [][]span{{{cut(m.Text.T("too small"), m.screen.said.Width-1), style{fg: yellow}}}}, false
+	}
 	if len(lines) <= most {
-		return lines
+		return lines, true
 	}
-	keys := lines[len(lines)-min(m.screen.keys, most):]
-	return append(lines[:most-len(keys):most-len(keys)], keys...)
+	body, keys := lines[:len(lines)-m.screen.keys], lines[len(lines)-m.screen.keys:]
+	keys = keys[:min(len(keys), most-picked)]
+	room := min(most-len(keys), len(body))
+	from := max(0, m.screen.to-room)
+	return slices.Concat(body[from:from+room], keys), false
 }
 
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
@@ -126,8 +144,12 @@ func (m *model) pasted(paste string) string {
 // below is what stands under the prompt: what can be completed, or the status.
 func (m *model) below(width int) [][]span {
 	lines := m.popup.view(m, width)
-	if m.hint != "" {
-		lines = append(lines, []span{{"  " + cut(plain.Line(m.hint), width-3), style{fg: yellow}}})
+	hint := m.hint
+	if hint == "" && !m.round.IsZero() {
+		hint = m.runHint
+	}
+	if hint != "" {
+		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
 	return append(lines, m.status(width))
 }
@@ -155,7 +177,8 @@ func (m *model) status(width int) []span {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
 	}
-	add(plain.Line(m.Request.Model))
+	_, answers := m.answers()
+	add(plain.Line(answers))
 	if m.Request.Agent != "main" {
 		add(plain.Line(m.Request.Agent))
 	}

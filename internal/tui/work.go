@@ -245,11 +245,9 @@ func (m *model) unfold(call *regie.Call, number int) {
 	m.paper.space()
 }
 
-func (m *model) excerpt(text string) { m.ends(text, maxShown, 0) }
-
-// ends writes the first lines of a text and the last.
-func (m *model) ends(text string, first, last int) {
-	for _, line := range chat.Ends(m.Text, text, first, last) {
+// excerpt writes the first lines of a text.
+func (m *model) excerpt(text string) {
+	for _, line := range chat.Ends(m.Text, text, maxShown, 0) {
 		m.note(line)
 	}
 }
