@@ -302,6 +302,7 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	}
 	signals := c.signals()
 	defer signals.stop()
+	defer c.staysFor(conn.IsEngine)()
 	// It goes on already, unless it cannot: then this says why.
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
 		return nil, regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)

@@ -78,7 +78,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return err
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	defer signal.Stop(signals)
 	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
@@ -154,12 +154,18 @@ func (c *command) rejoin(aside *tui.Aside) {
 }
 
 // plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and for what is no terminal.
-func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals <-chan os.Signal, terminal bool) (chat.Result, error) {
+func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals chan os.Signal, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(c.stdin, terminal)
 	if err != nil {
 		return chat.Result{}, err
 	}
 	defer input.Close()
+	defer stays(conn.IsEngine, func() {
+		select {
+		case signals <- syscall.SIGTSTP: // the chat says it, above its prompt
+		default:
+		}
+	})()
 	return chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
 		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,

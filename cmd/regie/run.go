@@ -230,6 +230,7 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if f.resume, err = c.resumed(attaching, conn, f.resume); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	defer c.staysFor(conn.IsEngine)()
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {

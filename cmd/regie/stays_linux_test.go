@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestEngineStays presses Ctrl-Z in programs that are the engine: they say why they do not stop, and go on.
+func TestEngineStays(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"chat", "--plain"}, {"run", "write"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
+			c := s.regie(args...)
+			if args[0] == "chat" {
+				c.expect("> ")
+				c.press("\x1a")
+				c.expect("no Ctrl-Z: runs go on in this program")
+				c.expect("> ")
+				c.enter("write")
+			}
+			c.expect("[l] later")
+			c.press("\x1a")
+			c.expect("no Ctrl-Z: runs go on in this program")
+			c.enter("y")
+			c.expect("Written.")
+			if args[0] == "chat" {
+				c.expect("> ")
+				c.press("\x04")
+			}
+			c.ends(exitDone)
+			s.holds("a.txt", "one\n")
+		})
+	}
+}
+
+// TestHangup closes the terminal of a run: it stays as it is stored, and how to go on with it is said to whoever reads it.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}))
+	c := s.regie("run", "write")
+	c.expect("[l] later")
+	for range 2 { // a shell's, and the system's
+		if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.expect("go on with: regie run --resume ")
+	c.ends(exitInterrupted)
+}
+
+// TestPromptLeft leaves a chat that never began: the shell's prompt stands on a line of its own.
+func TestPromptLeft(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]string{"Ctrl-C": "\x03", "Ctrl-D": "\x04"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newStage(t).regie("chat", "--plain")
+			c.expect("> ")
+			c.press(key)
+			c.ends(exitDone)
+			if !strings.HasSuffix(c.all(), "\n") {
+				t.Errorf("the line is left open: %q", c.all())
+			}
+		})
+	}
+}
