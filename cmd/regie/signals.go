@@ -34,7 +34,7 @@ func (c *command) signals() signals {
 		for obeyed := os.Signal(nil); ; {
 			select {
 			case s := <-received:
-				if s == syscall.SIGHUP && s == obeyed { // a terminal that closes may say so twice, by its shell and by the system
+				if obeyed == syscall.SIGHUP && s == obeyed { // a terminal that closes may say so twice, by its shell and by the system
 					continue
 				}
 				if obeyed != nil {

@@ -185,7 +185,6 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 		}
 		if !asked {
 			c.stream.Prompt(prompt)
-			asked = true
 		}
 		select {
 		case line, ok := <-c.Input.Lines():
@@ -204,7 +203,7 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 			if err := c.signal(ctx, s, false); err != nil {
 				return "", err
 			}
-			asked = s != syscall.SIGTSTP
+			asked = s != syscall.SIGTSTP // why it is refused stands behind the prompt
 		}
 	}
 }
