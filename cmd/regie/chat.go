@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +90,9 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		c.stderr = aside
 		defer c.rejoin(aside)
 	}
+	engine, end := chatStays(signals, drawn)
 	conn, err := c.connect(ctx, app.Options{
+		Engine: engine,
 		Resumed: func(rounds []regie.ID) {
 			for _, id := range rounds {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
@@ -124,6 +125,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		result, err = c.plainChat(ctx, conn, f, request, signals, terminal)
 	}
 	leave()
+	end()
 	code, why := exitDone, ""
 	switch {
 	case err != nil:
@@ -154,18 +156,12 @@ func (c *command) rejoin(aside *tui.Aside) {
 }
 
 // plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and for what is no terminal.
-func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals chan os.Signal, terminal bool) (chat.Result, error) {
+func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals <-chan os.Signal, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(c.stdin, terminal)
 	if err != nil {
 		return chat.Result{}, err
 	}
 	defer input.Close()
-	defer stays(conn.IsEngine, func() {
-		select {
-		case signals <- syscall.SIGTSTP: // the chat says it, above its prompt
-		default:
-		}
-	})()
 	return chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
 		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,

@@ -217,7 +217,9 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	}
 	attaching, cancel := f.timed(ctx)
 	defer cancel()
-	conn, err := c.connect(attaching, app.Options{Resumed: func(rounds []regie.ID) {
+	engine, end := c.runStays()
+	defer end()
+	conn, err := c.connect(attaching, app.Options{Engine: engine, Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
 			if _, other := chat.PickID([]regie.ID{id}, f.resume); f.resume == "" || other != nil {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
@@ -230,7 +232,6 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if f.resume, err = c.resumed(attaching, conn, f.resume); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	defer c.staysFor(conn.IsEngine)()
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {

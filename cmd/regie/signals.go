@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // endings are the signals that end a command in order. Who started it with nohup wants it to outlive the terminal.
@@ -54,49 +53,49 @@ func (c *command) signals() signals {
 	}}
 }
 
-// stopGrace is how long Ctrl-Z may take to stop this process; where nobody could continue it the system does not stop it.
-const stopGrace = 100 * time.Millisecond
-
-// stays has Ctrl-Z stop this process only where it is no engine, until the function that it returns is called: runs would stand still with it, and other
-// programs wait for it. refuse says so.
-func stays(isEngine func() bool, refuse func()) (end func()) {
-	if signal.Ignored(syscall.SIGTSTP) {
-		return func() {}
-	}
-	asked, continued, done := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(asked, syscall.SIGTSTP)
-	signal.Notify(continued, syscall.SIGCONT)
-	go func() {
-		for {
-			select {
-			case <-asked:
-			case <-done:
-				return
-			}
-			if isEngine() {
-				refuse()
-				_ = syscall.Kill(0, syscall.SIGCONT) // an editor, or the other end of a pipe, was stopped by the same key
-				continue
-			}
-			signal.Reset(syscall.SIGTSTP)
-			_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP)
-			select {
-			case <-continued:
-			case <-time.After(stopGrace):
-			}
-			signal.Notify(asked, syscall.SIGTSTP)
+// stays has Ctrl-Z refused once this process is the engine, which engine tells, until end is called: runs would stand still with it, and other programs
+// wait for it. refuse says so. Before that the system stops the process, as it does any: Go cannot give a signal back to it.
+func stays(refuse func()) (engine, end func()) {
+	asked, done := make(chan os.Signal, 1), make(chan struct{})
+	engine = func() {
+		if signal.Ignored(syscall.SIGTSTP) {
+			return
 		}
-	}()
-	return func() {
+		signal.Notify(asked, syscall.SIGTSTP)
+		go func() {
+			for {
+				select {
+				case <-asked:
+					refuse()
+					_ = syscall.Kill(0, syscall.SIGCONT) // an editor, or the other end of a pipe, was stopped by the same key
+				case <-done:
+					return
+				}
+			}
+		}()
+	}
+	return engine, func() {
 		signal.Stop(asked)
-		signal.Stop(continued)
 		close(done)
 	}
 }
 
-// staysFor is stays for a command that follows a run.
-func (c *command) staysFor(isEngine func() bool) (end func()) {
-	return stays(isEngine, func() {
+// chatStays is stays for a chat in plain lines, which says it itself, above its prompt. In a drawn one Ctrl-Z is a key, and no signal.
+func chatStays(signals chan<- os.Signal, drawn bool) (engine, end func()) {
+	if drawn {
+		return nil, func() {}
+	}
+	return stays(func() {
+		select {
+		case signals <- syscall.SIGTSTP:
+		default:
+		}
+	})
+}
+
+// runStays is stays for a command that follows a run.
+func (c *command) runStays() (engine, end func()) {
+	return stays(func() {
 		fmt.Fprintln(c.stderr, "\n"+c.text.T("no Ctrl-Z: runs go on in this program. Ctrl-C interrupts this one"))
 	})
 }

@@ -140,6 +140,9 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
 			c.engine = engine
+			if c.options.Engine != nil {
+				c.options.Engine()
+			}
 			return engine, nil
 		}
 		if !errors.Is(err, errHeld) {
