@@ -98,13 +98,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
 			}
 		},
-		Away: func(away bool) {
-			if away {
-				fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
-			} else {
-				fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
-			}
-		},
+		Away: c.away,
 	})
 	if err != nil {
 		return err
@@ -145,6 +139,15 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return exit{code}
 	}
 	return err
+}
+
+// away says that no engine answers a chat, or that one does again.
+func (c *command) away(away bool) {
+	if away {
+		fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
+	} else {
+		fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
+	}
 }
 
 // rejoin has this command write to standard error again, and what nobody has shown of what it wrote aside.
