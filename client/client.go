@@ -47,11 +47,14 @@ func Local(dial func(context.Context) (net.Conn, error), language string) *Clien
 }
 
 // New returns a client of the server at an address such as http://127.0.0.1:7333, with its token. Errors come in the language. It returns
-// CodeBadRequest for what is no address of a server. A token is sent to that server alone: redirects are not followed.
+// CodeBadRequest for what is no address of a server, and what can be no token. A token is sent to that server alone: redirects are not followed.
 func New(address, token, language string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like http://127.0.0.1:7333", address)
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) { // which is not repeated
+		return nil, regie.Errorf(regie.CodeBadRequest, "the token holds a line break, a space or another character that no token has: set REGIE_TOKEN to it alone, in one line")
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute}
 	if u.Scheme == "http" {

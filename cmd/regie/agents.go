@@ -67,7 +67,12 @@ func (c *command) agents(ctx context.Context) ([]dispatch.AgentView, error) {
 	if c.config.Server == "" {
 		c.settle(ctx)
 	}
-	return look(ctx, c, app.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) { return conn.Agents(ctx) })
+	return look(ctx, c, app.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
+		if asked := c.flags; !conn.IsEngine() && asked.Provider+asked.BaseURL+asked.Model+asked.Replay+asked.Record+asked.RecordRaw != "" {
+			return nil, regie.Errorf(codeUsage, "another Regie is the engine here and says what its agents answer with: leave the flags of a model out")
+		}
+		return conn.Agents(ctx)
+	})
 }
 
 // answersWith says which model an agent asks.

@@ -302,6 +302,9 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	}
 	signals := c.signals()
 	defer signals.stop()
+	engine, end := c.runStays()
+	defer end()
+	engine()
 	// It goes on already, unless it cannot: then this says why.
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
 		return nil, regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return err
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	defer signal.Stop(signals)
 	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
@@ -91,19 +90,15 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		c.stderr = aside
 		defer c.rejoin(aside)
 	}
+	engine, end := chatStays(signals, drawn)
 	conn, err := c.connect(ctx, app.Options{
+		Engine: engine,
 		Resumed: func(rounds []regie.ID) {
 			for _, id := range rounds {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
 			}
 		},
-		Away: func(away bool) {
-			if away {
-				fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
-			} else {
-				fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
-			}
-		},
+		Away: c.away,
 	})
 	if err != nil {
 		return err
@@ -124,6 +119,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		result, err = c.plainChat(ctx, conn, f, request, signals, terminal)
 	}
 	leave()
+	end()
 	code, why := exitDone, ""
 	switch {
 	case err != nil:
@@ -143,6 +139,15 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return exit{code}
 	}
 	return err
+}
+
+// away says that no engine answers a chat, or that one does again.
+func (c *command) away(away bool) {
+	if away {
+		fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
+	} else {
+		fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
+	}
 }
 
 // rejoin has this command write to standard error again, and what nobody has shown of what it wrote aside.

@@ -23,6 +23,7 @@ func (c *command) doctorCommand() *cobra.Command {
 		Long: c.text.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		// Broken settings are what it is there for.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			c.hinted()
 			env, err := c.environment(cmd)
 			if err == nil {
 				c.config, failed = config.Load(env, c.flags)
@@ -88,7 +89,7 @@ func (c *command) diagnosed(_ context.Context, report doctor.Report, asJSON bool
 		}
 		for _, fix := range f.Fixes {
 			if fix.Command != "" {
-				one.Fixes = append(one.Fixes, fix.Command)
+				one.Fixes = append(one.Fixes, c.text.Typed(fix.Command))
 			} else {
 				one.Fixes = append(one.Fixes, c.text.Sentence(fix.Text))
 			}

@@ -107,8 +107,8 @@ func (c *command) stdio(ctx context.Context, speak func(ctx context.Context, con
 		err = closing
 	}
 	select {
-	case s := <-told:
-		if s == os.Interrupt && err == nil {
+	case <-told:
+		if err == nil {
 			return exit{exitInterrupted}
 		}
 	default:

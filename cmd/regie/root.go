@@ -125,8 +125,9 @@ func (c *command) root() *cobra.Command {
 		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
 		c.configCommand(), c.manCommand(), c.versionCommand(),
 	)
-	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat
+	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat, with its flags
 		root.RunE = chat.RunE
+		root.Flags().AddFlagSet(chat.Flags())
 	}
 	c.completed(root)
 	c.speak(root)

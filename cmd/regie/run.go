@@ -217,7 +217,9 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	}
 	attaching, cancel := f.timed(ctx)
 	defer cancel()
-	conn, err := c.connect(attaching, app.Options{Resumed: func(rounds []regie.ID) {
+	engine, end := c.runStays()
+	defer end()
+	conn, err := c.connect(attaching, app.Options{Engine: engine, Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
 			if _, other := chat.PickID([]regie.ID{id}, f.resume); f.resume == "" || other != nil {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))

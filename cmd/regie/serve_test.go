@@ -165,6 +165,7 @@ func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {
 		{"models|--json", exitDone, `"chosen": true`},
 		{"agents", exitDone, "demo, model demo"},
 		{"agents|show|main|--json", exitDone, `"provider_id": "demo"`},
+		{"agents|--model|other", exitUsage, "leave the flags of a model out"},
 		{"agents|show|other", exitError, "agents lists them"},
 		{"tools", exitDone, "files.read_file"},
 		{"tools|show|shell.shell_exec", exitDone, "action, once"},

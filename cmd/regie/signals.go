@@ -1,11 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 )
+
+// endings are the signals that end a command in order. Who started it with nohup wants it to outlive the terminal.
+func endings() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
 
 // signals gives a command the first signal of its person to obey. The second ends the process at once, whatever it waits for: all that
 // was acknowledged is stored, and the next engine goes on from there as after a crash.
@@ -18,14 +28,18 @@ type signals struct {
 func (c *command) signals() signals {
 	ended := new(atomic.Bool)
 	received, first, done := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(received, endings()...)
 	go func() {
-		for count := 0; ; count++ {
+		for obeyed := os.Signal(nil); ; {
 			select {
 			case s := <-received:
-				if count > 0 {
+				if obeyed == syscall.SIGHUP && s == obeyed { // a terminal that closes may say so twice, by its shell and by the system
+					continue
+				}
+				if obeyed != nil {
 					os.Exit(exitInterrupted)
 				}
+				obeyed = s
 				ended.Store(s != os.Interrupt)
 				first <- s
 			case <-done:
@@ -37,4 +51,51 @@ func (c *command) signals() signals {
 		signal.Stop(received)
 		close(done)
 	}}
+}
+
+// stays has Ctrl-Z refused once this process is the engine, which engine tells, until end is called: runs would stand still with it, and other programs
+// wait for it. refuse says so. Before that the system stops the process, as it does any: Go cannot give a signal back to it.
+func stays(refuse func()) (engine, end func()) {
+	asked, done := make(chan os.Signal, 1), make(chan struct{})
+	engine = func() {
+		if signal.Ignored(syscall.SIGTSTP) {
+			return
+		}
+		signal.Notify(asked, syscall.SIGTSTP)
+		go func() {
+			for {
+				select {
+				case <-asked:
+					refuse()
+					_ = syscall.Kill(0, syscall.SIGCONT) // an editor, or the other end of a pipe, was stopped by the same key
+				case <-done:
+					return
+				}
+			}
+		}()
+	}
+	return engine, func() {
+		signal.Stop(asked)
+		close(done)
+	}
+}
+
+// chatStays is stays for a chat in plain lines, which says it itself, above its prompt. In a drawn one Ctrl-Z is a key, and no signal.
+func chatStays(signals chan<- os.Signal, drawn bool) (engine, end func()) {
+	if drawn {
+		return nil, func() {}
+	}
+	return stays(func() {
+		select {
+		case signals <- syscall.SIGTSTP:
+		default:
+		}
+	})
+}
+
+// runStays is stays for a command that follows a run.
+func (c *command) runStays() (engine, end func()) {
+	return stays(func() {
+		fmt.Fprintln(c.stderr, "\n"+c.text.T("no Ctrl-Z: runs go on in this program. Ctrl-C interrupts this one"))
+	})
 }

@@ -111,7 +111,7 @@ func (c *command) speak(root *cobra.Command) {
 		cmd.Flags().BoolP("help", "h", false, t.T("this help"))
 		switch {
 		case cmd.Name() == "help":
-			cmd.Short = t.T("Help on a command")
+			cmd.Short, cmd.Long = t.T("Help on a command"), t.T("Help on a command: regie help runs show says what regie runs show --help says.")
 			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error { // cobra's takes what it does not know for done
 				found, rest, err := root.Find(args)
 				if err != nil || len(rest) > 0 {

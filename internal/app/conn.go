@@ -79,16 +79,18 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 
 // remote attaches to the server that the settings name. It returns CodeServerDown where that does not answer.
 func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
-	token := c.options.Config.Token
+	token, language := c.options.Config.Token, text.New(c.options.Config.Language).Language()
+	remote, err := client.New(c.options.Config.Server, token, language)
+	if err != nil { // what is no address has no token either
+		return nil, err
+	}
 	if token == "" {
-		var err error
 		if token, err = ReadToken(c.options.Config.DataDir); err != nil {
 			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)", c.options.Config.Server, err)
 		}
-	}
-	remote, err := client.New(c.options.Config.Server, token, text.New(c.options.Config.Language).Language())
-	if err != nil {
-		return nil, err
+		if remote, err = client.New(c.options.Config.Server, token, language); err != nil {
+			return nil, err
+		}
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, errAway)
 	defer cancel()
@@ -138,6 +140,9 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
 			c.engine = engine
+			if c.options.Engine != nil {
+				c.options.Engine()
+			}
 			return engine, nil
 		}
 		if !errors.Is(err, errHeld) {

@@ -58,6 +58,8 @@ type Options struct {
 	TuneEngine func(*engine.Config)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
+	// Engine is told that a Conn is an engine now: others wait for this process from then on.
+	Engine func()
 	// Away is told once when the engine that is asked has been gone for longer than a moment, and once when one answers again.
 	Away func(away bool)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -184,7 +185,6 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 		}
 		if !asked {
 			c.stream.Prompt(prompt)
-			asked = true
 		}
 		select {
 		case line, ok := <-c.Input.Lines():
@@ -203,6 +203,7 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 			if err := c.signal(ctx, s, false); err != nil {
 				return "", err
 			}
+			asked = s != syscall.SIGTSTP // why it is refused stands behind the prompt
 		}
 	}
 }
@@ -324,8 +325,14 @@ func (c *Chat) become(state regie.SessionState) {
 	}
 }
 
-// signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves.
+// signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves, but for a Ctrl-Z that is
+// refused already: why is said.
 func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
+	if s == syscall.SIGTSTP {
+		c.stream.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
+		c.prompted = false
+		return nil
+	}
 	if s != os.Interrupt || atPrompt || c.interrupting || c.round.IsZero() {
 		c.signalled = s != os.Interrupt || c.interrupting || !c.Terminal
 		return ErrLeave
@@ -423,10 +430,13 @@ func (c *Chat) instead(ctx context.Context, text string) error {
 
 // farewell says where things stand.
 func (c *Chat) farewell() {
-	if c.last.IsZero() || !c.Terminal {
+	if !c.Terminal {
 		return
 	}
-	c.stream.fresh()
+	c.stream.fresh() // the shell's prompt is next
+	if c.last.IsZero() {
+		return
+	}
 	if !c.round.IsZero() {
 		c.stream.Note(c.Text.T("run %s is left as it is", c.round))
 	}

@@ -204,7 +204,7 @@ func (c *Config) completeChosen(env func(string) string) error {
 	if !configured {
 		if vendors[c.Provider].kind == "" {
 			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s", c.Provider, c.Origin["provider"],
-				strings.Join(append(c.ProviderNames(), TypeNames(true)...), ", "))
+				strings.Join(slices.Compact(slices.Sorted(slices.Values(append(c.ProviderNames(), TypeNames(true)...)))), ", "))
 		}
 		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
 		if c.BaseURL == "" && c.Provider == ProviderOllama {

@@ -38,6 +38,10 @@ func (x *exam) data(context.Context) {
 	case !info.IsDir():
 		f := x.fail("directory", "%s is not a directory", dir).about(dir)
 		f.Code = regie.CodeBadRequest
+		if !info.Mode().IsRegular() { // a device, a pipe: others use it
+			f.fix("name another directory: export REGIE_DATA_DIR=/path/to/it")
+			return
+		}
 		f.run("mv " + quote(dir) + " " + quote(dir+".old"))
 		elsewhere(f)
 		return

@@ -22,6 +22,12 @@ func (x *exam) settings(context.Context) {
 		switch at := x.culprit(file, setup); {
 		case at != "" && at == setup && open(at):
 			f.about(at).run("chmod 600 " + quote(at))
+		case at != "" && at == setup:
+			f.about(at).run("regie setup")
+		case special(at) && (x.ConfigFlag != "" || x.Env("REGIE_CONFIG") != ""):
+			f.about(at).fix("name a file of settings in its place, with --config or REGIE_CONFIG, or name none")
+		case special(at):
+			f.about(at).run("mv " + quote(at) + " " + quote(at+".old"))
 		case at != "":
 			f.about(at).fix("correct %s; the README shows every key", at)
 		default:
@@ -68,14 +74,20 @@ func (x *exam) culprit(paths ...string) string {
 // open reports whether others than its owner may read a file.
 func open(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().Perm()&0o077 != 0
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
+}
+
+// special reports whether a name is that of a device, a pipe, a directory: nothing that is mended by changing it.
+func special(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // guarded looks at who else may read the file with the keys, and who may write either.
 func (x *exam) guarded(file, setup string) {
 	for _, path := range []string{file, setup} {
 		info, err := os.Stat(path)
-		if path == "" || err != nil {
+		if path == "" || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		mode := info.Mode().Perm()
@@ -96,7 +108,7 @@ func (x *exam) machine() {
 		if layer.Kind != config.LayerSystem {
 			continue
 		}
-		if info, err := os.Stat(layer.Path); err == nil && info.Mode().Perm()&0o022 != 0 {
+		if info, err := os.Stat(layer.Path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
 			x.fail("layers", "%s can be written by others, who could have any command run", layer.Path).about(layer.Path).run("chmod go-w " + quote(layer.Path))
 			continue
 		}

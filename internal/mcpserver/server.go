@@ -120,7 +120,12 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 		return err
 	}
 	shared := &together{Writer: out}
-	err = s.Run(ctx, &mcp.IOTransport{Reader: &frames{in: bufio.NewReader(in), out: shared, ended: gone}, Writer: shared, MaxLineLength: maxLine + 1})
+	// Not Run of the SDK, which takes an ordered end for an error and logs it.
+	session, err := s.Connect(ctx, &mcp.IOTransport{Reader: &frames{in: bufio.NewReader(in), out: shared, ended: gone}, Writer: shared, MaxLineLength: maxLine + 1}, nil)
+	if err == nil {
+		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
+		err = session.Wait()
+	}
 	left := errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
 	if left || closing.Err() != nil && !errors.Is(err, errLongLine) { // the client has gone, in whatever order it closes its ends
 		return nil
