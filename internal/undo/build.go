@@ -383,12 +383,9 @@ func (b *builder) who(ctx context.Context, m merged, s *step, p *regie.UndoPlan)
 	var last touch
 	for i := range b.later.Calls {
 		c := &b.later.Calls[i]
-		if c.State == regie.CallStarted { // what it leaves is not known yet
-			continue
-		}
 		changes, err := b.changesOf(ctx, c)
 		for k := range changes {
-			if err == nil && changes[k].Path == m.path && !c.StartedAt.Before(last.at) {
+			if err == nil && c.State != regie.CallStarted && changes[k].Path == m.path && !c.StartedAt.Before(last.at) {
 				last = touch{round: c.RoundID, left: changes[k].After, at: c.StartedAt}
 			}
 		}
