@@ -123,7 +123,7 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 		select {
 		case <-other:
 		case <-p.r.Context().Done():
-			return true, nil
+			return true, context.Cause(p.r.Context())
 		}
 	}
 	was, err := p.Keys.BeginKeyed(p.r.Context(), hash, store.HashUnder(key, []byte(strings.Join(append(p.meant(), string(data)), "\x00"))))
