@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,11 +144,7 @@ func halfway(began chan<- struct{}, on <-chan struct{}) http.HandlerFunc {
 func TestAgentEnded(t *testing.T) {
 	began, on := make(chan struct{}, 1), make(chan struct{})
 	defer close(on)
-	var steps []http.HandlerFunc
-	for range endedCases {
-		steps = append(steps, halfway(began, on))
-	}
-	h := newBed(t, newModel(t, steps...)).serve("127.0.0.1:0")
+	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, len(endedCases))...)).serve("127.0.0.1:0")
 	for _, c := range endedCases {
 		want := map[bool]int{false: http.StatusUnauthorized, true: http.StatusOK}[c.streams]
 		status, text := h.ends(c.path, strings.Replace(c.body, "MODEL", "main", 1), c.streams, began)
@@ -161,8 +158,7 @@ func TestAgentEnded(t *testing.T) {
 func TestMCPEnded(t *testing.T) {
 	began, on := make(chan struct{}, 1), make(chan struct{})
 	defer close(on)
-	half := halfway(began, on)
-	h := newBed(t, newModel(t, half, half)).serve("127.0.0.1:0")
+	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, 2)...)).serve("127.0.0.1:0")
 	place := h.placeAt(t.TempDir())
 	for _, protocol := range []string{"", "2025-11-25"} {
 		made := h.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
