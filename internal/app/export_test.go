@@ -35,8 +35,13 @@ func Makers() map[string]bool {
 
 // Proxied returns the newest model calls that the engine of this process has passed on, once all of them are logged.
 func (c *Conn) Proxied(ctx context.Context, want int) ([]store.Proxied, error) {
+	return c.engine.Proxied(ctx, want)
+}
+
+// Proxied is that of a Conn.
+func (e *Engine) Proxied(ctx context.Context, want int) ([]store.Proxied, error) {
 	for {
-		calls, err := c.engine.store.ProxiedCalls(ctx, 100)
+		calls, err := e.store.ProxiedCalls(ctx, 100)
 		done := 0
 		for i := range calls {
 			if calls[i].Duration > 0 {

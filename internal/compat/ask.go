@@ -112,6 +112,7 @@ func (s *server) threaded(ctx context.Context, a *asking) error {
 type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
+	again   bool // it came before with its key, and is told again
 }
 
 // submit stores what a request says and starts its round.
@@ -129,12 +130,13 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	if err != nil {
 		return submitted{}, err
 	}
-	after, err := s.keyed(ctx, place, key, a.raw)
+	again, after, err := s.keyed(ctx, place, key, a.raw)
 	if err != nil {
 		return submitted{}, err
 	}
 	out, err := s.place(ctx, a, in, place, key)
 	after(err)
+	out.again = again
 	return out, err
 }
 

@@ -195,7 +195,7 @@ func (in *chatRequest) refuse() error {
 		return refused("stop", "an agent takes no stop sequences")
 	case given(in.Functions) || given(in.FunctionCall):
 		return refused("functions", "functions are given as tools here")
-	case given(in.WebSearchOptions):
+	case len(in.WebSearchOptions) > 0 && in.WebSearchOptions.Kind() != 'n': // {} switches the search on
 		return refused("web_search_options", "an agent has its own tools")
 	}
 	return nil
@@ -357,6 +357,9 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) {
 // headers says where the answer stands, and what of the request has no effect.
 func (s *server) headers(w http.ResponseWriter, a *asking, sent submitted) {
 	w.Header().Set(HeaderSession, sent.SessionID.String())
+	if sent.again {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
 	if len(a.ignored) > 0 {
 		w.Header().Set(headerIgnored, strings.Join(a.ignored, ", "))
 	}

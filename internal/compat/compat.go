@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -49,6 +50,8 @@ type Config struct {
 	Keys Keys
 	// Base is as long as the server is there: what is with a provider may outlast its client, and no longer than this. Nil is for ever.
 	Base context.Context //nolint:containedctx // the server's own
+	// Going counts what is with a provider for a key while its client hears no more; nil: nobody waits for it.
+	Going *sync.WaitGroup
 	// Weigh estimates the tokens that an agent's model would be sent for a request, with all that the agent adds; nil counts what the request says.
 	Weigh func(ctx context.Context, in dispatch.RunRequest) (int, error)
 	// Proxy passes requests for provider/model on; nil knows no such model.
@@ -80,6 +83,9 @@ func Handler(c Config) http.Handler {
 	}
 	if c.Base == nil {
 		c.Base = context.Background()
+	}
+	if c.Going == nil {
+		c.Going = new(sync.WaitGroup)
 	}
 	s := &server{Config: c, working: atWork{keys: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()

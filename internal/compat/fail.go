@@ -2,12 +2,14 @@ package compat
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/provider"
 )
 
@@ -61,8 +63,17 @@ type told struct {
 	status               int
 }
 
-// tell makes an error of an API's words.
+// ended reports whether a request ends because its caller's token has: who asked is still there to be told.
+func ended(r *http.Request) bool { return errors.Is(context.Cause(r.Context()), access.ErrEnded) }
+
+// left reports whether who asked has gone. A server that stops has a cause of its own.
+func left(r *http.Request) bool { return errors.Is(context.Cause(r.Context()), context.Canceled) }
+
+// tell makes an error of an API's words. Where a token has ended, all that fails does so for that.
 func (s *server) tell(r *http.Request, err error) told {
+	if ended(r) {
+		err = access.ErrEnded
+	}
 	if work, is := errors.AsType[begun](err); is {
 		err = work.error
 	}

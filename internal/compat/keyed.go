@@ -27,7 +27,6 @@ type Keys interface {
 }
 
 const (
-	maxKey = 256
 	// maxReplay bounds an answer of a provider that is kept for its key, in bytes.
 	maxReplay = 16 << 20
 	// beingPassed is for how long a request of another server that lives is taken to be still with its provider.
@@ -36,9 +35,9 @@ const (
 
 // keyOf reads the Idempotency-Key of a request: what another client calls its own is nothing of this one's.
 func keyOf(r *http.Request) (string, error) {
-	key := r.Header.Get("Idempotency-Key")
-	if len(key) > maxKey {
-		return "", refused("Idempotency-Key", "the header Idempotency-Key has more than %d characters", maxKey)
+	key, err := store.IdempotencyKey(r.Header.Values("Idempotency-Key"))
+	if err != nil {
+		return "", &problem{kind: kindInvalid, param: "Idempotency-Key", err: err}
 	}
 	if caller := access.From(r.Context()); key != "" && caller != nil && !caller.Token.ID.IsZero() {
 		key = caller.Token.ID.String() + " " + key
@@ -52,18 +51,18 @@ func rememberedAs(place regie.Workspace, key string) regie.Hash {
 }
 
 // keyed remembers what came with a key, and refuses another request with it. The function it returns notes what became of the request: one that came to
-// nothing leaves its key to the next one. Where that is not certain, the key stays its own.
-func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, raw []byte) (after func(error), err error) {
+// nothing leaves its key to the next one. Where that is not certain, the key stays its own. Again says that it was taken before.
+func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, raw []byte) (again bool, after func(error), err error) {
 	after = func(error) {}
 	if key == "" || s.Keys == nil {
-		return after, nil
+		return false, after, nil
 	}
 	hash := rememberedAs(place, key)
 	was, err := s.Keys.BeginKeyed(ctx, hash, store.HashUnder(key, raw))
 	if err != nil || !was.Fresh {
-		return after, err
+		return was.Status == http.StatusOK, after, err
 	}
-	return func(err error) {
+	return false, func(err error) {
 		left := ctx.Err() != nil
 		ctx := context.WithoutCancel(ctx)
 		if err == nil || errors.As(err, new(begun)) {
@@ -123,7 +122,7 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 		select {
 		case <-other:
 		case <-p.r.Context().Done():
-			return true, nil
+			return true, context.Cause(p.r.Context())
 		}
 	}
 	was, err := p.Keys.BeginKeyed(p.r.Context(), hash, store.HashUnder(key, []byte(strings.Join(append(p.meant(), string(data)), "\x00"))))

@@ -114,14 +114,23 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 		}
 		return
 	}
+	if p.replay != nil {
+		p.apart(func() { p.ask(data) })
+		return
+	}
+	p.ask(data)
+}
+
+// ask has the provider answer, or what it answered before.
+func (p *passing) ask(data []byte) {
 	defer func() { p.end() }()
-	if api != APICount && s.Proxy.Caches(h.temperature) {
+	if p.api != APICount && p.Proxy.Caches(p.head.temperature) {
 		p.fromCache(data)
 		return
 	}
 	if err := p.reserve(data); err != nil {
 		p.released()
-		s.fail(w, r, err)
+		p.fail(p.w, p.r, err)
 		return
 	}
 	defer p.done()
@@ -188,10 +197,13 @@ func (p *passing) failed(err error) {
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
 	}
+	if p.context().Err() != nil { // nobody waited for it any more
+		p.call.Code = regie.CodeStopRequested
+	}
 	if neverSent(err) {
 		p.released()
 	}
-	if p.r.Context().Err() != nil {
+	if left(p.r) {
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
@@ -273,20 +285,32 @@ func (p *passing) passStream(body io.Reader) {
 		}
 		if err != nil {
 			_ = flush.Flush()
-			if errors.Is(err, io.EOF) {
-				if said := p.kept.whole(p.api); said != nil {
-					p.answered("text/event-stream", said)
-				}
-			} else {
-				p.call.Code = regie.CodeTruncatedStream
-				_ = flush.SetWriteDeadline(time.Unix(1, 0)) // the end of the answer can be written no more
-			}
+			p.endOf(err)
 			return
 		}
 		if lines.Buffered() == 0 || len(line) <= 2 {
 			_ = flush.Flush()
 		}
 	}
+}
+
+// endOf notes how a stream ended, and has its client see it.
+func (p *passing) endOf(err error) {
+	if errors.Is(err, io.EOF) {
+		if said := p.kept.whole(p.api); said != nil {
+			p.answered("text/event-stream", said)
+		}
+		return
+	}
+	p.call.Code = regie.CodeTruncatedStream
+	if p.context().Err() != nil { // nobody waited for more of it
+		p.call.Code = regie.CodeStopRequested
+	}
+	if p.replay == nil && ended(p.r) {
+		_, _ = p.w.Write(p.endedIn()) // the client has gone
+		return
+	}
+	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0)) // the end of the answer can be written no more
 }
 
 // give passes a piece of a stream on.

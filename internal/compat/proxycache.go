@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -29,22 +31,38 @@ func (k *kept) add(piece []byte) {
 	}
 }
 
+// ends are the events that end a stream of an API; the first is that of one which says all. Chat Completions has a mark instead.
+var ends = map[string][]string{APIResponses: {"response.completed", "response.incomplete", "response.failed"}, APIMessages: {"message_stop"}}
+
 // whole is the stream where it came to its end by its API's own mark, else nil.
 func (k *kept) whole(api string) []byte {
 	if k == nil {
 		return nil
 	}
-	mark, other := []byte("\ndata: [DONE]"), []byte("\ndata:[DONE]")
-	switch api {
-	case APIResponses:
-		mark, other = []byte("\nevent: response.completed"), []byte("\nevent:response.completed")
-	case APIMessages:
-		mark, other = []byte("\nevent: message_stop"), []byte("\nevent:message_stop")
+	if _, named := ends[api]; !named && (bytes.Contains(k.data, []byte("\ndata: [DONE]")) || bytes.Contains(k.data, []byte("\ndata:[DONE]"))) {
+		return k.data
 	}
-	if bytes.Contains(k.data, mark) || bytes.Contains(k.data, other) {
+	if slices.ContainsFunc(ends[api], k.has) {
 		return k.data
 	}
 	return nil
+}
+
+// full is the stream where it came to the end of an answer that says all, else nil.
+func (k *kept) full(api string) []byte {
+	if names := ends[api]; len(names) > 1 && !k.has(names[0]) {
+		return nil
+	}
+	return k.whole(api)
+}
+
+// has reports whether an event was said: by its name, or last and by its type alone.
+func (k *kept) has(name string) bool {
+	if bytes.Contains(k.data, []byte("\nevent: "+name)) || bytes.Contains(k.data, []byte("\nevent:"+name)) {
+		return true
+	}
+	last, _, _ := bytes.Cut(k.data[max(0, bytes.LastIndex(k.data, []byte("\ndata:"))):], []byte("\n\n"))
+	return string(member(bytes.TrimPrefix(bytes.TrimSpace(last), []byte("data:")), "type")) == strconv.Quote(name)
 }
 
 // cacheable is a question to a provider whose answer may be kept.
@@ -122,7 +140,7 @@ func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
 		if p.call.Code != "" || len(p.kept.data) > maxKept {
 			return nil, nil
 		}
-		return p.kept.whole(p.api), nil
+		return p.kept.full(p.api), nil
 	}
 	said, err := whole(response.Body, response.ContentLength, maxAnswer)
 	if err != nil {

@@ -204,7 +204,7 @@ func (a *responseAnswer) failed(err error, begun bool) {
 	}
 	why := a.tell(a.r, err)
 	problem, _ := why.openAI()
-	if !begun {
+	if !begun || ended(a.r) { // the response itself goes on without who may no longer hear it
 		a.event("error", map[string]any{"code": problem.Code, "message": problem.Message, "param": problem.Param})
 		return
 	}

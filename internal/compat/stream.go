@@ -79,6 +79,13 @@ func (s *stream) put(data []byte) {
 
 // event sends v, under a name unless that is empty.
 func (s *stream) event(name string, v any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(eventOf(name, v))
+}
+
+// eventOf is an event as it is sent.
+func eventOf(name string, v any) []byte {
 	var out bytes.Buffer
 	if name != "" {
 		out.WriteString("event: " + name + "\n")
@@ -88,9 +95,7 @@ func (s *stream) event(name string, v any) {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(v) // of plain values
 	out.WriteString("\n")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(out.Bytes())
+	return out.Bytes()
 }
 
 // end sends the mark with which a stream of chat completions is over.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -200,18 +199,4 @@ func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *op
 func (s *server) replayed(w http.ResponseWriter, status int, answer []byte) {
 	w.Header().Set("Idempotent-Replayed", "true")
 	s.written(w, status, answer)
-}
-
-// idempotencyKey reads the key of a request; "" where it has none.
-func idempotencyKey(r *http.Request) (string, error) {
-	keys := r.Header.Values("Idempotency-Key")
-	if len(keys) == 0 {
-		return "", nil
-	}
-	key := strings.TrimSpace(keys[0])
-	bad := func(c rune) bool { return c < ' ' || c > '~' }
-	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, bad) {
-		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters", maxKey)
-	}
-	return key, nil
 }

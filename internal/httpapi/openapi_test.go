@@ -23,6 +23,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html anew")
@@ -366,7 +367,7 @@ func (d *documenting) operation(o *operation) object {
 	}
 	if o.method != http.MethodGet {
 		parameters = append(parameters, object{
-			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": maxKey},
+			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": store.MaxKey},
 			"description": "For 24 hours the same request again does nothing, and is answered as the first one was.",
 		})
 	}

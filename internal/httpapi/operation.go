@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // base is where the interface lives (spec 10.2).
@@ -97,7 +98,7 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 	if err := bind(query, &in.Query); err != nil {
 		return nil, err
 	}
-	if in.Key, err = idempotencyKey(r); err != nil {
+	if in.Key, err = store.IdempotencyKey(r.Header.Values("Idempotency-Key")); err != nil {
 		return nil, err
 	}
 	if !hasBody {
@@ -136,9 +137,6 @@ func lacks(body reflect.Value) error {
 	}
 	return nil
 }
-
-// maxKey bounds an Idempotency-Key.
-const maxKey = 200
 
 // addressed settles which thing a request is about that its address names; a body may name it too, and no other.
 func addressed(address regie.ID, named *regie.ID) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
@@ -74,7 +75,7 @@ func known(next http.Handler) http.Handler {
 		if caller == nil { // whoever mounted it lets in everybody, or the Control knows better
 			return &auth.TokenInfo{}, nil
 		}
-		return &auth.TokenInfo{UserID: caller.User.ID.String() + " " + caller.Token.ID.String(), Extra: map[string]any{callerKey: caller}}, nil
+		return &auth.TokenInfo{UserID: caller.User.ID.String() + " " + caller.Token.ID.String(), Extra: map[string]any{callerKey: caller, endedKey: ctx.Value(ended{})}}, nil
 	}
 	verified := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,6 +89,10 @@ func known(next http.Handler) http.Handler {
 			}
 			defer done()
 			ctx = stays
+		} else {
+			answered, done := outlives(ctx)
+			defer done()
+			ctx = answered
 		}
 		r = r.Clone(ctx)
 		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
@@ -95,8 +100,31 @@ func known(next http.Handler) http.Handler {
 	})
 }
 
-// callerKey is where the SDK carries the caller.
-const callerKey = "caller"
+// Where the SDK carries the caller, and the context that ends with the caller's token.
+const (
+	callerKey = "caller"
+	endedKey  = "ended"
+)
+
+// codeEnded is the error of a call whose token has ended, of those that JSON-RPC leaves to servers.
+const codeEnded = -32001
+
+// ended is where a request carries the context that ends with its token.
+type ended struct{}
+
+// outlives is the context of a request that its token's end leaves open: what the calls in it came to can still be told.
+func outlives(ctx context.Context) (answered context.Context, done func()) {
+	answered, end := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), ended{}, ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if why := context.Cause(ctx); !errors.Is(why, access.ErrEnded) {
+			end(why)
+		}
+	})
+	return answered, func() {
+		stop()
+		end(nil)
+	}
+}
 
 // asCaller has a method run as who calls it, not as who opened the session.
 func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
@@ -105,9 +133,28 @@ func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 			if caller, ok := extra.TokenInfo.Extra[callerKey].(*access.Caller); ok {
 				ctx = access.With(ctx, caller)
 			}
+			if token, ok := extra.TokenInfo.Extra[endedKey].(context.Context); ok {
+				return untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, request) })
+			}
 		}
 		return next(ctx, method, request)
 	}
+}
+
+// untilEnded runs a method until the token of who calls it ends, which is its answer then.
+func untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(token, func() {
+		if why := context.Cause(token); errors.Is(why, access.ErrEnded) {
+			end(why)
+		}
+	})()
+	result, err := run(ctx)
+	if errors.Is(context.Cause(ctx), access.ErrEnded) {
+		return nil, &jsonrpc.Error{Code: codeEnded, Message: failed(access.ErrEnded).Error()}
+	}
+	return result, err
 }
 
 // Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is written there. It returns the errors of

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
+	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -23,6 +24,22 @@ type KeyedWrite struct {
 	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it was; Answer is what was noted, opaque to the store.
 	Status int
 	Answer []byte
+}
+
+// MaxKey bounds an Idempotency-Key, in characters.
+const MaxKey = 200
+
+// IdempotencyKey reads the key of a request from what its headers of that name say; "" where it has none, and CodeBadRequest where that is no key.
+func IdempotencyKey(headers []string) (string, error) {
+	if len(headers) == 0 {
+		return "", nil
+	}
+	key := strings.TrimSpace(headers[0])
+	bad := func(c rune) bool { return c < ' ' || c > '~' }
+	if len(headers) > 1 || key == "" || len(key) > MaxKey || strings.ContainsFunc(key, bad) {
+		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters", MaxKey)
+	}
+	return key, nil
 }
 
 // HashUnder is the hash of what was said with an Idempotency-Key: who does not have the key cannot guess it from what is remembered.

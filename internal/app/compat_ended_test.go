@@ -1,0 +1,228 @@
+package app_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// endedCases are requests whose token ends while they are answered.
+var endedCases = []struct {
+	path, body string
+	streams    bool
+	want       string
+}{
+	{passChat, `{"model":"MODEL","messages":[{"role":"user","content":"hi"}]}`, false, `"code":"TOKEN_ENDED"`},
+	{passChat, `{"model":"MODEL","messages":[{"role":"user","content":"hi"}],"stream":true}`, true, `data: {"error":{"message":"the token was revoked`},
+	{"/v1/responses", `{"model":"MODEL","input":"hi"}`, false, `"code":"TOKEN_ENDED"`},
+	{"/v1/responses", `{"model":"MODEL","input":"hi","stream":true}`, true, "event: error\ndata: {\"code\":\"TOKEN_ENDED\""},
+	{passMessages, `{"model":"MODEL","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`, false, `"type":"authentication_error"`},
+	{passMessages, `{"model":"MODEL","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"stream":true}`, true, "event: error\ndata: {\"error\":{\"details\":{\"error_code\":\"TOKEN_ENDED\""},
+}
+
+// ends asks with a token of its own, ends that once ready, and reads what the client is told: of a stream its beginning first.
+func (h *house) ends(path, body string, streams bool, ready <-chan struct{}, changes ...func(*http.Request)) (status int, text string) {
+	h.t.Helper()
+	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	type said struct {
+		status int
+		text   string
+	}
+	heard, first := make(chan said, 1), make(chan struct{})
+	go func() {
+		response := h.ask(http.MethodPost, path, body, append(changes, bearer(made.Secret))...)
+		defer response.Body.Close()
+		in, begun := bufio.NewReader(response.Body), ""
+		if response.StatusCode == http.StatusOK && streams {
+			begun, _ = in.ReadString('\n') // what is cut is seen by the rest
+			close(first)
+		}
+		rest, err := io.ReadAll(in)
+		if err != nil {
+			h.t.Errorf("%s is cut: %v", path, err)
+		}
+		heard <- said{response.StatusCode, begun + string(rest)}
+	}()
+	select {
+	case <-ready:
+	case early := <-heard:
+		h.t.Fatalf("%s is answered %d %s", path, early.status, early.text)
+	}
+	if streams {
+		<-first
+	}
+	h.json(http.MethodDelete, "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
+	out := <-heard
+	return out.status, out.text
+}
+
+// TestPassedOnEnded: who is passed on and has no token any more is told so at once, whatever stands of the answer, and with a key the provider goes on.
+func TestPassedOnEnded(t *testing.T) {
+	began, on := make(chan struct{}, 1), make(chan struct{})
+	first := ""
+	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
+		if first != "" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, first)
+			_ = http.NewResponseController(w).Flush()
+		}
+		began <- struct{}{}
+		select {
+		case <-on:
+			_, _ = io.WriteString(w, "data: [DONE]\n\n")
+		case <-r.Context().Done():
+		}
+	})
+	h := passingHouse(t, v, func(c *config.Config) {
+		other := c.Providers["far"]
+		other.Name, other.API = "other", config.APIResponses
+		c.Providers["other"] = other
+	})
+	calls := 0
+	for _, key := range []string{"", "k"} {
+		for _, c := range endedCases {
+			model := map[string]string{passChat: "far/x", passMessages: "near/x", "/v1/responses": "other/x"}[c.path]
+			body := strings.Replace(c.body, "MODEL", model, 1)
+			for _, streams := range []bool{false, true} { // what streams may have begun, or not
+				if streams && !c.streams {
+					continue
+				}
+				want, status := c.want, http.StatusOK
+				if first = ""; streams {
+					first = "event: x\ndata: {\"one\":1}\n"
+				} else {
+					want, status = "TOKEN_ENDED", http.StatusUnauthorized
+				}
+				var changes []func(*http.Request)
+				if key != "" {
+					changes = append(changes, carrying("Idempotency-Key", key))
+				}
+				got, text := h.ends(c.path, body, streams, began, changes...)
+				if got != status || !strings.Contains(text, want) || !strings.HasPrefix(text, first) {
+					t.Errorf("%s, begun %v, key %q: %d %s", body, streams, key, got, text)
+				}
+				calls++
+				wantCode := regie.CodeStopRequested
+				if key != "" {
+					on <- struct{}{}
+					wantCode = ""
+				}
+				logged, err := h.engine.Proxied(t.Context(), calls)
+				if err != nil || logged[0].Code != wantCode {
+					t.Fatalf("%s, begun %v, key %q: logged as %+v %v", body, streams, key, logged, err)
+				}
+			}
+		}
+	}
+}
+
+// halfway is a model that says something and then no more, until on closes.
+func halfway(began chan<- struct{}, on <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "Half"})
+		began <- struct{}{}
+		select {
+		case <-on:
+			says(" whole")(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// TestAgentEnded: who waits for an agent and has no token any more is told so in the API's form.
+func TestAgentEnded(t *testing.T) {
+	began, on := make(chan struct{}, 1), make(chan struct{})
+	defer close(on)
+	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, len(endedCases))...)).serve("127.0.0.1:0")
+	for _, c := range endedCases {
+		want := map[bool]int{false: http.StatusUnauthorized, true: http.StatusOK}[c.streams]
+		status, text := h.ends(c.path, strings.Replace(c.body, "MODEL", "main", 1), c.streams, began)
+		if status != want || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s", c.body, status, text)
+		}
+	}
+}
+
+// TestMCPEnded: a call whose token ends while it waits is answered that, by either protocol.
+func TestMCPEnded(t *testing.T) {
+	began, on := make(chan struct{}, 1), make(chan struct{})
+	defer close(on)
+	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, 2)...)).serve("127.0.0.1:0")
+	place := h.placeAt(t.TempDir())
+	for _, protocol := range []string{"", "2025-11-25"} {
+		made := h.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
+		way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(made.Secret)}}
+		session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+				Name: "start_session", Arguments: map[string]any{"prompt": "hi", "workspace": place.ID.String(), "wait": 600},
+			})
+			ended <- err
+		}()
+		<-began
+		h.json(http.MethodDelete, "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "TOKEN_ENDED") {
+			t.Errorf("by protocol %q it is told %v", protocol, err)
+		}
+		_ = session.Close()
+	}
+}
+
+// TestKeyReplays: what ends otherwise than by its whole answer, or says its ends without names, is told again; an agent's answer says that it is.
+func TestKeyReplays(t *testing.T) {
+	const named, unnamed = "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: %s\ndata: {\"type\":\"%s\"}\n\n", "data: {\"type\":\"response.created\"}\n\ndata: {\"type\":\"%s\"}\n\n"
+	said := ""
+	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, said)
+	})
+	d := passes(t, v, func(c *config.Config) {
+		far := c.Providers["far"]
+		far.API = config.APIResponses
+		c.Providers["far"] = far
+	})
+	d.close()
+	h := d.serve("127.0.0.1:0")
+	for _, end := range []string{"response.completed", "response.incomplete", "response.failed"} {
+		for i, stream := range []string{strings.ReplaceAll(named, "%s", end), strings.ReplaceAll(unnamed, "%s", end)} {
+			said = stream
+			for again := range 2 {
+				status, text, of := h.keyed("/v1/responses", fmt.Sprint(end, i), `{"model":"far/x","input":"hi","stream":true}`)
+				if status != http.StatusOK || text != said || (of.Get("Idempotent-Replayed") == "true") != (again > 0) {
+					t.Errorf("%s, %d: %d %s %v", end, again, status, text, of)
+				}
+			}
+		}
+	}
+	const agent = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`
+	for again := range 2 {
+		if status, text, of := h.keyed(passChat, "k", agent); status != http.StatusOK || (of.Get("Idempotent-Replayed") == "true") != (again > 0) {
+			t.Errorf("%d: %d %s %v", again, status, text, of)
+		}
+	}
+	for _, key := range []string{"", " ", "a\tb", "é", strings.Repeat("x", 201)} {
+		for path, body := range map[string]string{passChat: agent, "/v1/responses": `{"model":"far/x","input":"hi"}`, "/api/v1/sessions": `{}`} {
+			if status, text, _ := h.keyed(path, key, body); status != http.StatusBadRequest || !strings.Contains(text, "Idempotency-Key") {
+				t.Errorf("%s with the key %q: %d %s", path, key, status, text)
+			}
+		}
+	}
+	if status, text, _ := h.keyed(passChat, "search", `{"model":"main","messages":[{"role":"user","content":"hi"}],"web_search_options":{}}`); status != http.StatusBadRequest || !strings.Contains(text, "web_search_options") {
+		t.Errorf("a search: %d %s", status, text)
+	}
+}
