@@ -27,8 +27,9 @@ func TestProxyDrained(t *testing.T) {
 	}()
 	<-asked
 	go func() { closed <- h.engine.Close() }()
+	var dialer net.Dialer
 	for address := strings.TrimPrefix(h.served.URL, "http://"); ; time.Sleep(time.Millisecond) { // between two looks
-		conn, err := net.Dial("tcp", address)
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
 		if err != nil {
 			break // nothing new is accepted: it stops
 		}

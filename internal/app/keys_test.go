@@ -165,6 +165,7 @@ func TestFailedKeys(t *testing.T) {
 func TestKeyOfADeadServer(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (*bed, *sql.DB){
 		"alone": func(t *testing.T) (*bed, *sql.DB) {
+			t.Helper()
 			b := newBed(t, newModel(t))
 			b.alters()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
@@ -174,7 +175,10 @@ func TestKeyOfADeadServer(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			return b, db
 		},
-		"on a shared database": func(t *testing.T) (*bed, *sql.DB) { return shared(t, newModel(t)) },
+		"on a shared database": func(t *testing.T) (*bed, *sql.DB) {
+			t.Helper()
+			return shared(t, newModel(t))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, db := open(t)
