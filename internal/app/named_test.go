@@ -24,8 +24,6 @@ func TestRequestNames(t *testing.T) {
 	}{
 		"no such agent":           {func(in *dispatch.RunRequest) { in.Agent = "nosuch" }, regie.CodeNotFound},
 		"no such agent, no model": {func(in *dispatch.RunRequest) { in.Agent, in.Provider, in.Model = "nosuch", "", "" }, regie.CodeNotFound},
-		"a size that means none":  {func(in *dispatch.RunRequest) { in.Model = "small" }, regie.CodeBadRequest},
-		"the same without agent":  {func(in *dispatch.RunRequest) { in.Agent, in.Model = "", "small" }, regie.CodeBadRequest},
 		"a size that means one":   {func(in *dispatch.RunRequest) { in.Model = "large" }, ""},
 		"the same, without agent": {func(in *dispatch.RunRequest) { in.Agent, in.Model = "", "large" }, ""},
 		"the model itself":        {func(in *dispatch.RunRequest) { in.Model = "the-large-one" }, ""},

@@ -60,15 +60,15 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 	return unnamed, l.named(in)
 }
 
-// named has the agent of a request be one that there is, whose limits and instructions hold then, and its model be one and no size.
-func (l *local) named(in *dispatch.RunRequest) (err error) {
+// named has the agent of a request be one that there is, whose limits and instructions hold then, and a size that its provider maps be the model of that.
+func (l *local) named(in *dispatch.RunRequest) error {
 	if in.Agent != "" {
 		if err := l.agent(in.Agent); err != nil {
 			return err
 		}
 	}
-	in.Model, err = l.config.ModelOf(in.Provider, in.Model)
-	return err
+	in.Model = l.config.ModelOf(in.Provider, in.Model)
+	return nil
 }
 
 // agent returns CodeNotFound for one that is not configured.

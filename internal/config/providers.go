@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"net/url"
@@ -198,17 +199,9 @@ func (c *Config) Unmapped() error {
 		c.Provider, c.Model, c.Origin["model"], c.Provider, c.Model)
 }
 
-// ModelOf is the model that a provider has under a name, which may be that of a size. It returns CodeBadRequest for the name of a size that the provider
-// maps to none.
-func (c *Config) ModelOf(provider, model string) (string, error) {
-	if name, mapped := c.Providers[provider].Models[model]; mapped {
-		return name, nil
-	}
-	if !IsSize(model) || provider == ProviderDemo || provider == ProviderReplay {
-		return model, nil
-	}
-	return "", regie.Errorf(regie.CodeBadRequest, "%s has no model for the size %s: say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
-		provider, model, provider, model)
+// ModelOf is the model that a provider has under a name, which may be that of a size; a server may have a model that is called so itself.
+func (c *Config) ModelOf(provider, model string) string {
+	return cmp.Or(c.Providers[provider].Models[model], model)
 }
 
 // collect gathers the providers of both files and of the keys in the environment.
