@@ -200,7 +200,9 @@ func (s *session) open() {
 		engine, err := s.start(l)
 		if err == nil {
 			s.engine = engine
+			synctest.Wait() // what runs on and who looks at it would both write at this moment: that somebody is there is stored
 			s.follow()
+			synctest.Wait()
 		}
 		switch {
 		case err != nil && !l.isDead():
