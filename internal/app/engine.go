@@ -204,8 +204,10 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
 	}
+	var holds func() bool
 	if o.Config.Database != "" {
-		settings.Holds = func() bool { return e.dispatcher.Holds() }
+		holds = func() bool { return e.dispatcher.Holds() }
+		settings.Left = func() time.Duration { return e.dispatcher.Left() }
 	}
 	e.countReplies(&settings)
 	if o.TuneEngine != nil {
@@ -223,7 +225,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	// What calls of the house left behind needs no server to be understood.
 	e.undoer = undo.New(undo.Config{
 		Store: store, Tools: func(context.Context) *tool.Registry { return house }, Trash: filepath.Join(o.Config.DataDir, "trash"),
-		Holder: e.holder, Holds: settings.Holds, Log: o.Log,
+		Holder: e.holder, Holds: holds, Log: o.Log,
 	})
 	e.dispatcher.Undos(e.undoer.Recover)
 	return nil

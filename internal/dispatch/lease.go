@@ -75,9 +75,16 @@ func since(moment time.Time) time.Duration {
 }
 
 // Holds reports whether no other process can have taken over what this one has claimed: its lease is not over.
-func (d *Dispatcher) Holds() bool {
+func (d *Dispatcher) Holds() bool { return d.leases == nil || d.Left() > 0 }
+
+// Left is for how long from now no other process can take over what this one has claimed; zero or less where one may have. It means nothing where no
+// other process can.
+func (d *Dispatcher) Left() time.Duration {
 	renewed := d.renewed.Load()
-	return d.leases == nil || renewed != nil && since(*renewed) < leaseTTL-leaseTTL/10
+	if renewed == nil {
+		return 0
+	}
+	return leaseTTL - leaseTTL/10 - since(*renewed)
 }
 
 // keepLease renews the lease, and does nothing else: what waits for anything must not keep it from that. It goes on while what runs here comes to

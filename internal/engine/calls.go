@@ -52,7 +52,7 @@ func (r *run) runCalls(ctx context.Context) error {
 			return nil
 		case r.role(call) == regie.RoleComplete && call.State != regie.CallAwaitingApproval:
 			r.complete(call)
-		case call.State == regie.CallStarted && r.cfg.Holds != nil && !r.cfg.Holds():
+		case call.State == regie.CallStarted && r.cfg.Left != nil && r.cfg.Left() <= 0:
 			return ErrShutdown
 		case call.State == regie.CallStarted:
 			err = r.goOn(ctx, call)

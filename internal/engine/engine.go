@@ -82,9 +82,9 @@ type Config struct {
 	HeadStart time.Duration
 	// NetworkGiveUp is how long a round waits for the network before its session is paused; zero means for ever (decision 42).
 	NetworkGiveUp time.Duration
-	// Holds reports whether this process may still act on what it has claimed: asked right before an action whose intent is stored. Where
-	// another one may have taken over by now the action is not run (spec 11.1). Nil means always.
-	Holds func() bool
+	// Left is for how long from now this process may act on what it has claimed: asked right before an action whose intent is stored. Where
+	// another one may have taken over by now, at zero or less, the action is not run (spec 11.1). Nil means for ever.
+	Left func() time.Duration
 	// Yields reports whether a round that runs here is to let another one go first: asked before each model call (decision 21). Nil means never.
 	Yields func(round regie.ID) bool
 	// Settings returns the fingerprint of a provider's settings: a round goes on with a fallback only under those of its beginning. Nil means

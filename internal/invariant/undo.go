@@ -183,7 +183,7 @@ func (x *expected) call(change regie.FileChange, state regie.CallState) {
 		}
 		x.open[change.Path] = append(x.open[change.Path], change.After.Hash)
 	case regie.CallSucceeded:
-		x.left[change.Path], x.open[change.Path] = change.After.Hash, nil
+		x.left[change.Path], x.unsure[change.Path], x.open[change.Path] = change.After.Hash, false, nil
 	case regie.CallUnknown:
 		x.unsure[change.Path] = true
 	case regie.CallFailed:
@@ -225,11 +225,16 @@ func (x *expected) command(call *regie.Call, made []regie.FileChange, state regi
 		x.loose = true
 	case state == regie.CallFailed || state == regie.CallNotRun:
 		x.loose = false // it was never started
-	case !state.Settled() || len(call.Changed) == 0:
+	case !state.Settled():
+	case len(call.Changed) == 0: // nobody knows: what was secured for it lies with an engine that is gone, elsewhere
+		x.loose = false
+		for path := range x.left {
+			x.unsure[path] = true
+		}
 	default:
 		x.loose = false
 		for _, change := range made {
-			x.left[change.Path] = change.After.Hash
+			x.left[change.Path], x.unsure[change.Path] = change.After.Hash, false
 		}
 	}
 }

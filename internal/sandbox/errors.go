@@ -12,6 +12,10 @@ func errForced(tier Tier) error {
 	return regie.Errorf(regie.CodeNoSandbox, "the settings ask for the sandbox %s, which does not work here: regie doctor says why", string(tier))
 }
 
+func errLate() error {
+	return regie.Errorf(regie.CodeStale, "the command was not run: this engine stood still, and another one may have taken the session over meanwhile")
+}
+
 // unfit says why commands cannot be confined in a workspace.
 func (s *Sandbox) unfit(root string, tier Tier) error {
 	if root == filepath.Dir(root) || s.config.Home != "" && within(s.config.Home, root) {

@@ -14,6 +14,8 @@ type job struct {
 	GID       int    `json:"gid,omitempty"`
 	Namespace bool   `json:"namespace,omitempty"`
 	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
+	// Until is when the command may begin at the latest, by the clock that counts from the machine's start, in nanoseconds; zero: at any time.
+	Until int64 `json:"until,omitempty"`
 	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
 	Temp string `json:"temp,omitempty"`
 }
@@ -42,6 +44,7 @@ type report struct {
 	Left    int    `json:"left,omitempty"`
 	Refused string `json:"refused,omitempty"`  // the command was never run, and why
 	NoEntry bool   `json:"no_entry,omitempty"` // because there is no such program
+	Late    bool   `json:"late,omitempty"`     // because it was too late to begin
 }
 
 // The names under which this program starts itself as a helper: what it is called, which no file and no argument decides.

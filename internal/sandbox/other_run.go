@@ -13,6 +13,9 @@ import (
 
 // runGroup runs a command and ends its process group where its time is over. What leaves the group is not found here.
 func runGroup(ctx context.Context, c Command, env []string) (Result, error) {
+	if c.Left != nil && c.Left() <= 0 {
+		return Result{}, errLate()
+	}
 	path, err := exec.LookPath(c.Argv[0])
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program here: %s", c.Argv[0])

@@ -24,8 +24,8 @@ import (
 const stopGrace = killGrace + 2*time.Second
 
 // Run runs a command in its workspace and returns how it ended; everything that it has started has ended too then. Errors say that it was
-// never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program. CodeToolError is
-// one whose end is not known.
+// never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program,
+// CodeStale where its time to begin is over. CodeToolError is one whose end is not known.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if !staged.Load() {
 		return Result{}, regie.Errorf(regie.CodeInternal, "this program cannot be its own helper: Stage was not called")
@@ -141,6 +141,10 @@ type ended struct {
 }
 
 func (r *running) run(ctx context.Context, j job) (Result, error) {
+	var err error
+	if j.Until, err = until(r.command.Left); err != nil {
+		return Result{}, err
+	}
 	line, err := json.Marshal(j)
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeInternal, "the command cannot be handed over: %v", err)
@@ -215,6 +219,8 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 // into names what the helper reported.
 func (e ended) into(result Result, said *beginning) (Result, error) {
 	switch {
+	case e.report.Late:
+		return Result{}, errLate()
 	case e.report.Refused != "" && e.report.NoEntry:
 		return Result{}, regie.Errorf(regie.CodeNoProgram, "there is no such program here: %s", e.report.Refused)
 	case e.report.Refused != "":
@@ -327,4 +333,24 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 	r.cmd.Stdout, r.cmd.Stderr = outputEnd, outputEnd
 	r.cmd.ExtraFiles = []*os.File{jobEnd, reportEnd}
 	return &ours, theirs, nil
+}
+
+// until is the moment, by the clock of the machine, at which so much of a time will be over; 0: never. It fails where it is over.
+func until(left func() time.Duration) (int64, error) {
+	if left == nil {
+		return 0, nil
+	}
+	now := sinceBoot() // before the rest is asked for: a stop in between makes it shorter, not longer
+	rest := left()
+	if rest <= 0 {
+		return 0, errLate()
+	}
+	return now + rest.Nanoseconds(), nil
+}
+
+// sinceBoot is the clock that all processes of the machine share, that nobody sets, and that goes on while the machine sleeps, in nanoseconds.
+func sinceBoot() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // fails for a clock that is none only
+	return t.Nano()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/regie-run/regie"
 )
 
 // everyTier runs a test under each tier that there is. In CI all have to be there.
@@ -103,6 +105,26 @@ func TestCommand(t *testing.T) {
 		}
 		if r := b.run(b.command("no-such-program-here")); r.err == nil || !strings.Contains(r.err.Error(), "no-such-program-here") {
 			t.Errorf("got %v", r.err)
+		}
+	})
+}
+
+// TestTooLate has commands begin after the time that their engine may act in: they are not run, and the error says so.
+func TestTooLate(t *testing.T) {
+	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
+		for _, c := range []struct {
+			left time.Duration
+			ran  bool
+		}{{time.Hour, true}, {time.Nanosecond, false}, {0, false}, {-time.Hour, false}} { // a nanosecond is over while the helper starts
+			command := b.command("touch", "sub/begun")
+			command.Left = func() time.Duration { return c.left }
+			r := b.run(command)
+			_, err := os.Stat(filepath.Join(b.root, "sub", "begun"))
+			if ran := err == nil; ran != c.ran || (r.err == nil) != c.ran || r.err != nil && regie.CodeOf(r.err) != regie.CodeStale {
+				t.Errorf("%s left: it ran %t, %v", c.left, ran, r.err)
+			}
+			_ = os.Remove(filepath.Join(b.root, "sub", "begun"))
 		}
 	})
 }

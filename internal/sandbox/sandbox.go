@@ -45,6 +45,9 @@ type Command struct {
 	Tier Tier
 	// Timeout ends the command with everything that it has started; zero never.
 	Timeout time.Duration
+	// Left is for how long from now the command may begin; nil means for ever. The helper looks at the clock right before it becomes the command, so that none
+	// begins late because this process was stopped in between.
+	Left func() time.Duration
 	// Output is given what the command writes as it comes, bytes of any kind; nil drops it. It must not keep the slice.
 	Output func([]byte)
 

@@ -92,7 +92,7 @@ func watch() int {
 		removeAll(j.Temp)
 	}
 	if refused := <-begun; refused.Why != "" {
-		end = report{Done: true, Refused: refused.Why, NoEntry: refused.NoEntry}
+		end = report{Done: true, Refused: refused.Why, NoEntry: refused.NoEntry, Late: refused.Late}
 	}
 	say(end)
 	return 0
@@ -159,6 +159,7 @@ func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
 type refusal struct {
 	Why     string `json:"why"`
 	NoEntry bool   `json:"no_entry"`
+	Late    bool   `json:"late,omitempty"`
 }
 
 // readRefusal reads what enter says; the end of it means that enter has become the command.
@@ -203,6 +204,10 @@ func enter() int {
 	}
 	if err := j.confine(); err != nil {
 		return fail(err)
+	}
+	if j.Until != 0 && sinceBoot() > j.Until { // whoever asked for it was stopped meanwhile, and may count as dead
+		_ = json.NewEncoder(out).Encode(refusal{Why: "it is too late", Late: true})
+		return 127
 	}
 	err = syscall.Exec(program, argv, j.Env)
 	return fail(fmt.Errorf("%s cannot be run: %w", argv[0], err))

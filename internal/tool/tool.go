@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -35,6 +36,9 @@ type Invocation struct {
 	Beside func(ctx context.Context) ([]regie.FileChange, error)
 	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
 	Unattended bool
+	// Left is for how long from now the call may begin to act: after that another process may have taken it for dead (spec 11.1). A tool whose effect is
+	// brought about by a process of its own has that one look at the time, because who started it may be stopped meanwhile. Nil means for ever.
+	Left func() time.Duration
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
 	Output func(text string)
 	// Say is told beside that what the runtime has to say of the call, for people in their language; it is not stored either. Nil means that nobody listens.

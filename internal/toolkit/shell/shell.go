@@ -248,7 +248,7 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	}
 	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}
 	result, err := k.sandbox.Run(ctx, sandbox.Command{
-		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)), Tier: found.Tier, Timeout: timeout,
+		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)), Tier: found.Tier, Timeout: timeout, Left: inv.Left,
 		Output: func(p []byte) {
 			_, _ = said.Write(p)
 			show.write(p)
