@@ -258,17 +258,24 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 		return err
 	}
 	w.session, w.after = view.Session.ID, view.Head
-	w.ended = view.Round.State == regie.RoundEnded
-	if w.ended {
+	ended := view.Round.State == regie.RoundEnded
+	if ended && f.since == 0 {
+		w.ended = true
 		w.note(w.text.T("run %s has ended already", w.round))
 		return nil
 	}
+	if f.since > 0 { // the engine of this process went on with it meanwhile
+		w.after = f.since
+	}
 	w.note(w.text.T("going on with run %s", w.round))
+	if ended {
+		return nil // as the events that are to be shown say
+	}
 	if err := w.control.Resume(ctx, w.round); err != nil {
 		return err
 	}
 	// What it waits for without a person, it goes on with by itself.
-	w.waits = view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionWaitingNetwork
+	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionWaitingNetwork
 	var policy approval.Policy
 	if len(view.Round.Policy) > 0 && json.Unmarshal(view.Round.Policy, &policy) == nil {
 		w.network = policy.WaitNetwork

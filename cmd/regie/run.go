@@ -27,6 +27,7 @@ type runFlags struct {
 	json       bool
 	timeout    time.Duration
 	resume     string
+	since      int64 // how far the log of the run that is resumed reached when the engine began here; 0: it had ended, or no engine began
 	session    string
 	agent      string
 	allow      []string
@@ -219,7 +220,8 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	defer cancel()
 	engine, end := c.runStays()
 	defer end()
-	conn, err := c.connect(attaching, app.Options{Engine: engine, Resumed: func(rounds []regie.ID) {
+	since, starting := c.since(attaching, f.resume)
+	conn, err := c.connect(attaching, app.Options{Engine: engine, Starting: starting, Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
 			if _, other := chat.PickID([]regie.ID{id}, f.resume); f.resume == "" || other != nil {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
@@ -232,12 +234,35 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if f.resume, err = c.resumed(attaching, conn, f.resume); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	f.since = *since
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}
 	return outcome, err
+}
+
+// since is how far the log of a run that --resume names reaches before an engine that begins here goes on with it: all that comes then is shown, also
+// what happens before anybody listens.
+func (c *command) since(ctx context.Context, name string) (head *int64, starting func(dispatch.Control)) {
+	head = new(int64)
+	if name == "" {
+		return head, nil
+	}
+	return head, func(stored dispatch.Control) {
+		id, err := c.resumed(ctx, stored, name)
+		if err != nil {
+			return // it is said later
+		}
+		round, err := regie.ParseID(id)
+		if err != nil {
+			return
+		}
+		if view, err := stored.Get(ctx, round); err == nil && view.Round.State != regie.RoundEnded {
+			*head = view.Head
+		}
+	}
 }
 
 // resumed is the whole id of the run that --resume names as other commands do: by all of its id or a part of it, or as last.

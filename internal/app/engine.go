@@ -56,6 +56,8 @@ type Options struct {
 	// TuneStore and TuneEngine change the settings that are in no file, before they are used: for harnesses. Either may be nil.
 	TuneStore  func(*sqlite.Config)
 	TuneEngine func(*engine.Config)
+	// Starting is shown what is stored before interrupted runs go on; only where the engine begins in this process.
+	Starting func(stored dispatch.Control)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 	// Engine is told that a Conn is an engine now: others wait for this process from then on.
@@ -143,6 +145,9 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	e.proxy = newPasser(e.local, e.log)
+	if o.Starting != nil {
+		o.Starting(e.local)
+	}
 	resumed, err := e.dispatcher.Start(ctx)
 	if err != nil {
 		return err
