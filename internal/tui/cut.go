@@ -48,6 +48,8 @@ type cutter struct {
 	indent     int
 	shown      []string
 	first      bool
+	// table is the head of a table that was broken because it is long: its next rows stand under it again.
+	table string
 }
 
 // add takes a piece and returns what it completes.
@@ -104,6 +106,9 @@ func firstLine(s string) string {
 func (c *cutter) take(all bool) []block {
 	var out []block
 	for c.rest != "" {
+		if !c.goOnWithTable(all) {
+			break
+		}
 		if c.open != "" {
 			b, ok := c.code(all)
 			if b.source != "" || b.closed {
@@ -127,10 +132,40 @@ func (c *cutter) take(all bool) []block {
 		if size == 0 {
 			break
 		}
+		if size > maxOpen {
+			c.table = tableHead(c.rest[:size])
+		}
 		out = append(out, block{kind: k, source: strings.TrimRight(c.rest[:size], "\n"), gap: c.gap && c.began})
 		c.rest, c.gap, c.began = c.rest[size:], false, true
 	}
 	return out
+}
+
+// goOnWithTable puts the head of a broken table before its next rows; false where it is not known yet whether they are some.
+func (c *cutter) goOnWithTable(all bool) bool {
+	if c.table == "" {
+		return true
+	}
+	line, _, ended := strings.Cut(c.rest, "\n")
+	if !ended && !all {
+		return false
+	}
+	if strings.Contains(line, "|") {
+		c.rest = c.table + c.rest
+	}
+	c.table = ""
+	return true
+}
+
+// tableHead are the first two lines of a table, "" where a text is none, or its head is most of what is shown together.
+func tableHead(text string) string {
+	head, rest, _ := strings.Cut(text, "\n")
+	rule, _, ended := strings.Cut(rest, "\n")
+	bare := strings.TrimSpace(rule)
+	if !ended || !strings.Contains(head, "|") || !strings.Contains(bare, "-") || strings.Trim(bare, "|-: ") != "" || len(head)+len(rule) > maxOpen/2 {
+		return ""
+	}
+	return head + "\n" + rule + "\n"
 }
 
 // code gives back lines of the open fence: all of them where it has ended, else as many as make a piece. ok says that the fence has ended.

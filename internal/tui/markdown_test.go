@@ -222,3 +222,32 @@ func abs(n int) int {
 	}
 	return n
 }
+
+// TestCutLongTable has a table that is longer than what is held back stay a table, under its head again, whatever comes after it.
+func TestCutLongTable(t *testing.T) {
+	var source strings.Builder
+	source.WriteString("before\n\n| name | n |\n|---|--:|\n")
+	for i := range 900 {
+		fmt.Fprintf(&source, "| cell number %d | %d |\n", i, i)
+	}
+	for _, after := range []string{"", "\n\nafter | it\n", "# Title\n", "| open"} {
+		for _, piece := range []int{7, 4096, 1 << 20} {
+			out := written(source.String()+after, piece, 60)
+			text, rows := strings.Join(out, "\n"), 0
+			for _, line := range out {
+				if strings.HasPrefix(line, "|") && after != "| open" {
+					t.Fatalf("a row stands as it was written: %q", line)
+				}
+				if strings.Contains(line, "cell number ") {
+					rows++
+				}
+			}
+			if heads := strings.Count(text, "name"); rows != 900 || heads < 2 || heads > 6 {
+				t.Errorf("%d rows under %d heads, in pieces of %d", rows, heads, piece)
+			}
+			if strings.Contains(after, "after") && !strings.Contains(text, "after | it") {
+				t.Error("what came after the table is gone")
+			}
+		}
+	}
+}

@@ -8,19 +8,24 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // meter is what the chat has consumed.
 type meter struct {
 	// prompt is what the last model call read and wrote, budget what a prompt may hold, in tokens.
 	prompt, budget int64
-	spent          regie.Spending
-	known          bool
-	caps           regie.Caps
-	counted        map[regie.ID]regie.Spending // rounds that spent has
-	resumed        map[regie.ID]bool           // those that it had when the chat was taken up
+	// before is what the chat had cost when it was taken up, resumed are the rounds of that; counted is what the others have cost until now.
+	before  regie.Spending
+	resumed map[regie.ID]bool
+	counted map[regie.ID]regie.Spending
+	today   store.Spent
 	// provider and model are what the newest run was asked with, "" where the person has chosen another one since.
 	provider, model string
+}
+
+func newMeter(today store.Spent) meter {
+	return meter{before: regie.Spending{Known: true}, resumed: map[regie.ID]bool{}, counted: map[regie.ID]regie.Spending{}, today: today}
 }
 
 func (g *meter) message(message *regie.Message) {
@@ -40,35 +45,89 @@ func (g *meter) context(m *model) string {
 	}
 }
 
+// cost is what the chat has cost, and of the caps the one that is reached first if it goes on like this.
 func (g *meter) cost(m *model) string {
-	if !g.known || !chat.Paid(g.spent) {
+	spent := g.spent()
+	nearest := g.nearest(m.round, spent)
+	if nearest.most == 0 && !chat.Paid(spent) {
 		return ""
 	}
-	out := chat.Cost(m.Text, regie.Spending{Cost: g.spent.Cost, Known: g.spent.Known})
-	if g.caps.Session > 0 {
-		out += m.Text.T(" of $%s", regie.Dollars(g.caps.Session))
+	out := chat.Cost(m.Text, regie.Spending{Cost: spent.Cost, Known: spent.Known})
+	has, most := regie.Dollars(nearest.has), regie.Dollars(nearest.most)
+	switch {
+	case nearest.most == 0:
+		return out
+	case nearest.of == ofRound:
+		return out + " · " + m.Text.T("this run $%s of $%s", has, most)
+	case nearest.of == ofWorkspace:
+		return out + " · " + m.Text.T("today here $%s of $%s", has, most)
+	case nearest.of == ofDay:
+		return out + " · " + m.Text.T("today $%s of $%s", has, most)
+	default:
+		return out + m.Text.T(" of $%s", most)
+	}
+}
+
+// What a cap bounds.
+const (
+	ofSession = iota
+	ofRound
+	ofWorkspace
+	ofDay
+)
+
+// capped is a cap, and what is spent of it, in millionths of a dollar.
+type capped struct {
+	of        int
+	has, most int64
+}
+
+// nearest is the cap of which the largest part is spent; a zero one where there is none.
+func (g *meter) nearest(round regie.ID, spent regie.Spending) (out capped) {
+	caps := g.today.Caps
+	for _, c := range []capped{
+		{ofSession, spent.Cost, caps.Session},
+		{ofRound, g.counted[round].Cost, caps.Round},
+		{ofWorkspace, g.today.Workspace.Cost, caps.Workspace},
+		{ofDay, g.today.All.Cost, caps.Day},
+	} {
+		if c.most > 0 && (out.most == 0 || float64(c.has)*float64(out.most) > float64(out.has)*float64(c.most)) {
+			out = c
+		}
 	}
 	return out
 }
 
-// measure reads what a round has cost, and the caps.
-func (m *model) measure(round regie.ID) tea.Cmd {
-	if round.IsZero() {
-		return nil
+// spent is what the chat has cost, the run that is under way included.
+func (g *meter) spent() regie.Spending {
+	out := g.before
+	for _, s := range g.counted {
+		out.Cost += s.Cost
+		out.Due += s.Due
+		out.Known = out.Known && s.Known
 	}
+	return out
+}
+
+// measure reads what a round has cost, and what today has: of all rounds where it is zero.
+func (m *model) measure(round regie.ID) tea.Cmd {
 	session, root := m.session, m.Request.Root
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		view, err := m.Control.Get(ctx, round)
-		spent, capsErr := m.Control.Spent(ctx, root)
+		var view store.RoundView
+		var err error
+		if !round.IsZero() {
+			view, err = m.Control.Get(ctx, round)
+		}
+		today, failed := m.Control.Spent(ctx, root)
 		return func() tea.Cmd {
 			if session != m.session {
 				return nil
 			}
-			if err == nil {
+			if err == nil && !round.IsZero() {
 				m.meter.round(round, view.Spent, view.Round.Limits)
 			}
-			if capsErr == nil {
-				m.meter.caps = spent.Caps
+			if failed == nil {
+				m.meter.today = today
 			}
 			return nil
 		}
@@ -95,20 +154,27 @@ func (m *model) bounds(round regie.ID) tea.Cmd {
 	})
 }
 
-// round takes in what a round has cost.
+// round takes in what a round has cost until now.
 func (g *meter) round(id regie.ID, spent regie.Spending, limits regie.Limits) {
-	if g.counted == nil {
-		g.counted = map[regie.ID]regie.Spending{}
-	}
 	g.budget = int64(limits.ContextTokens)
-	if !g.known { // a chat that began here
-		g.known, g.spent = true, regie.Spending{Known: true}
+	if !g.resumed[id] {
+		g.counted[id] = spent
 	}
-	if _, counted := g.counted[id]; counted || g.resumed[id] {
-		return
+}
+
+// takenUp begins with what a chat has cost that goes on, and with its rounds that have ended.
+func (g *meter) takenUp(past *chat.Past) {
+	g.before = past.View.Spent
+	for i := range past.View.History {
+		if round := &past.View.History[i]; round.State == regie.RoundEnded {
+			g.resumed[round.ID] = true
+		}
 	}
-	g.counted[id] = spent
-	g.spent.Cost += spent.Cost
-	g.spent.Due += spent.Due
-	g.spent.Known = g.spent.Known && spent.Known
+	for i := range past.Rounds {
+		if view := &past.Rounds[i]; !g.resumed[view.Round.ID] { // it goes on, and is measured
+			g.counted[view.Round.ID] = view.Spent
+			g.before.Cost -= view.Spent.Cost
+			g.before.Due -= view.Spent.Due
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -115,12 +116,13 @@ func newModel(ctx context.Context, c Config) *model {
 	m.page = &chat.Page{W: notes{m}, Text: c.Text, Now: time.Now, Inside: true}
 	m.work.known = map[regie.ID]int{}
 	m.bell = newBell(c)
+	m.meter = newMeter(store.Spent{})
 	return m
 }
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.begin(), m.history.load(m), m.aside(), m.engineHas())
+	return tea.Batch(m.begin(), m.history.load(m), m.aside(), m.engineHas(), m.measure(regie.ID{}))
 }
 
 // Update implements tea.Model.

@@ -138,6 +138,9 @@ func (m *model) see(item dispatch.Item) tea.Cmd {
 			if message.Sender == regie.SenderUser {
 				m.history.add(message.LinearText())
 			}
+			if message.Usage != nil { // what it costs is seen while one can still stop it
+				return m.measure(message.RoundID)
+			}
 		}
 	default:
 		return m.turn(event)
@@ -256,15 +259,9 @@ func (m *model) resume(name string) tea.Cmd {
 func (m *model) takeUp(past *chat.Past) {
 	m.fresh(past.View.ID)
 	m.Request.Agent = past.View.Agent
-	m.meter.spent, m.meter.known = past.View.Spent, true
-	m.meter.resumed = map[regie.ID]bool{}
+	m.meter.takenUp(past)
 	if m.Request.Model == "" {
 		m.meter.provider, m.meter.model = past.View.Provider, past.View.Model
-	}
-	for i := range past.View.History {
-		if round := &past.View.History[i]; round.State == regie.RoundEnded {
-			m.meter.resumed[round.ID] = true
-		}
 	}
 	m.stream.Past(past)
 	m.paper.flush()
@@ -274,6 +271,7 @@ func (m *model) takeUp(past *chat.Past) {
 		m.work.past(m, &past.Rounds[i])
 		if past.Rounds[i].Round.ID == past.Running {
 			m.began = past.Rounds[i].Round.StartedAt
+			m.work.plan = planOf(&past.Rounds[i])
 		}
 	}
 	m.become(past.View.State)
@@ -291,7 +289,7 @@ func (m *model) fresh(session regie.ID) {
 	m.due, m.interrupting, m.stop = false, false, ""
 	m.work.forget()
 	m.own = regie.ID{}
-	m.meter = meter{}
+	m.meter = newMeter(m.meter.today)
 	m.closeDialog()
 }
 

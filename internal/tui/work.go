@@ -169,8 +169,19 @@ func (w *work) forget() {
 	clear(w.known)
 }
 
-// lines are the live part of the work.
+// lines are the live part of the work: what runs, and as much of the plan as there is room for.
 func (w *work) lines(m *model, most int) [][]span {
+	plan := 0
+	if len(w.plan) > 0 {
+		plan = min(len(w.plan)+1, max(2, most/2))
+	}
+	out := w.calls(m, most-plan)
+	out = append(out, w.steps(m, most-len(out))...)
+	return out[:min(len(out), max(most, 0))]
+}
+
+// calls are those that run, with the end of what they put out.
+func (w *work) calls(m *model, most int) [][]span {
 	var out [][]span
 	for i := range w.running {
 		call := &w.running[i]
@@ -185,18 +196,38 @@ func (w *work) lines(m *model, most int) [][]span {
 		if call.tail == "" {
 			continue
 		}
-		rows := strings.Split(strings.TrimRight(plain.Strip(call.tail), "\n"), "\n")
+		rows := strings.Split(strings.TrimRight(call.tail, "\r\n"), "\n")
 		for _, row := range rows[max(0, len(rows)-3):] {
-			if back := strings.LastIndexByte(row, '\r'); back >= 0 {
-				row = row[back+1:]
-			}
-			out = append(out, []span{{"    │ ", style{faint: true}}, {cut(tabs(row), m.screen.width-8), style{faint: true}}})
+			row = strings.TrimRight(row, "\r")
+			row = row[strings.LastIndexByte(row, '\r')+1:] // what a progress bar has written last
+			out = append(out, []span{{"    │ ", style{faint: true}}, {cut(tabs(plain.Strip(row)), m.screen.width-8), style{faint: true}}})
 		}
 	}
+	return out[:min(len(out), max(most, 0))]
+}
+
+// steps are the plan: where there is no room for all of it, the part around the step that is worked on.
+func (w *work) steps(m *model, room int) [][]span {
+	if len(w.plan) == 0 || room < 1 {
+		return nil
+	}
+	done, active := 0, -1
 	for i, s := range w.plan {
-		if i == 0 {
-			out = append(out, []span{{"  " + m.Text.T("plan"), style{faint: true}}})
+		if s.Status == "done" {
+			done++
+		} else if active < 0 || s.Status == "active" && w.plan[active].Status != "active" {
+			active = i
 		}
+	}
+	from, to := 0, len(w.plan)
+	title := m.Text.T("plan")
+	if n := room - 1; n < to {
+		from = min(max(0, max(active, 0)-n/3), to-n)
+		to = from + n
+		title = m.Text.T("plan, %d of %d done", done, len(w.plan))
+	}
+	out := [][]span{{{"  " + title, style{faint: true}}}}
+	for _, s := range w.plan[from:to] {
 		mark, look := "☐ ", style{}
 		switch s.Status {
 		case "done":
@@ -206,10 +237,33 @@ func (w *work) lines(m *model, most int) [][]span {
 		}
 		out = append(out, []span{{"  " + mark + cut(plain.Line(s.Text), m.screen.width-6), look}})
 	}
-	if len(out) > most {
-		return out[:max(most, 0)]
-	}
 	return out
+}
+
+// planTool is the tool whose last call is the plan.
+const planTool = "session.update_plan"
+
+// planOf is the plan of a round that is taken up, as its last call has it.
+func planOf(view *store.RoundView) (steps []step) {
+	for i := range view.Exchanges {
+		for n := range view.Exchanges[i].Calls {
+			call := &view.Exchanges[i].Calls[n]
+			if call.Tool != planTool || call.State != regie.CallSucceeded {
+				continue
+			}
+			var plan struct {
+				Steps []step `json:"steps"`
+			}
+			arguments := []byte(call.Arguments)
+			if len(call.Executed) > 0 {
+				arguments = call.Executed
+			}
+			if json.Unmarshal(arguments, &plan) == nil {
+				steps = plan.Steps
+			}
+		}
+	}
+	return steps
 }
 
 // elapsed says how long something has taken.
