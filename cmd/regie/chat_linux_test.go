@@ -346,7 +346,8 @@ func TestChatCommand(t *testing.T) {
 
 	c = s.regie("chat", "-c")
 	c.expect("› !echo started >> log.txt; sleep 60")
-	c.expect("✗ OUTCOME_UNKNOWN") // whether the run has been taken up before the chat shows it or not
+	c.expect("✗ shell.shell_exec") // whether the run has been taken up before the chat shows it or not
+	c.expect("OUTCOME_UNKNOWN")
 	c.expect("regie runs resolve")
 	c.expect("> ")
 	c.enter("!echo started >> log.txt; sleep 60")

@@ -15,7 +15,7 @@ func TestScreenTiny(t *testing.T) {
 	p := emulator(s, 20, 5, "chat")
 	p.sees("›")
 	p.enter("/help")
-	p.sees("waits for you")
+	p.until("the end of the help", func() bool { return strings.Contains(p.all(), "waits for you") })
 	p.enter("ask")
 	p.sees("? Which colour?", "▸ 1  red", "[Enter]", "[l]")
 	p.press("Down")

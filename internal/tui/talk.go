@@ -266,12 +266,14 @@ func (m *model) takeUp(past *chat.Past) {
 			m.meter.resumed[round.ID] = true
 		}
 	}
+	for i := range past.Rounds {
+		m.work.past(&past.Rounds[i])
+	}
 	m.stream.Past(past)
 	m.paper.flush()
 	m.paper.space()
 	m.last, m.round, m.seen, m.own = past.Last, past.Running, past.View.Head, chat.OwnRunning(past)
 	for i := range past.Rounds {
-		m.work.past(m, &past.Rounds[i])
 		if past.Rounds[i].Round.ID == past.Running {
 			m.began = past.Rounds[i].Round.StartedAt
 		}

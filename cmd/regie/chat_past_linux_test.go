@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// outcomes are the lines of a chat that say what came of calls and of runs.
+var outcomes = regexp.MustCompile(`(?m)^(?:  (?:[✓✗–■] |\().*|interrupted|the run ended: .*)$`)
+
+// came are these lines of what a terminal has shown, from a place on.
+func came(shown string) []string {
+	return outcomes.FindAllString(strings.ReplaceAll(shown, "\r", ""), -1)
+}
+
+// calls has the model call tools, each with arguments.
+func calls(text string, tools ...[2]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece(w, map[string]any{"content": text})
+		for i, tool := range tools {
+			piece(w, map[string]any{"tool_calls": []any{map[string]any{
+				"index": i, "id": tool[0] + tool[1], "type": "function", "function": map[string]any{"name": tool[0], "arguments": tool[1]},
+			}}})
+		}
+		finish(w, "tool_calls")
+	}
+}
+
+// TestChatPast has calls end in every way, and opens the chat again: each has the line that it had while the chat ran.
+func TestChatPast(t *testing.T) {
+	t.Parallel()
+	missing, _ := json.Marshal(map[string]string{"path": "missing.txt"})
+	s := newStage(t,
+		calls("I look.", [2]string{"files__read_file", string(missing)}, [2]string{"files__list_files", "{}"}, [2]string{"no__tool", "{}"}), reply("I looked."),
+		reply("I write.", wanted{"a", "a.txt", "one\n"}),
+	)
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("look")
+	c.expect("I looked.")
+	c.expect("> ")
+	c.enter("write")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("Nothing of it was run.")
+	c.expect("> ")
+	c.enter("!echo put out; exit 3")
+	c.expect("[l] later")
+	c.enter("y")
+	c.expect("exit code 3")
+	c.expect("> ")
+	c.enter("!echo denied")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("the command was not run")
+	c.expect("> ")
+	c.enter("!echo begun; sleep 60")
+	c.expect("[l] later")
+	c.enter("y")
+	c.expect("│ begun")
+	c.press("\x03")
+	c.expect("regie runs resolve")
+	c.expect("> ")
+	live := came(c.all())
+	c.enter("/exit")
+	c.ends(0)
+	if len(live) < 9 {
+		t.Fatalf("too little came of it: %q", live)
+	}
+
+	c = s.regie("chat", "-c")
+	c.expect("regie runs resolve")
+	c.expect("> ")
+	again := came(c.all())
+	c.enter("/exit")
+	c.ends(0)
+	if want := live[len(live)-len(again):]; len(again) < 6 || !slices.Equal(again, want) {
+		t.Errorf("live:\n%s\nlater:\n%s", strings.Join(want, "\n"), strings.Join(again, "\n"))
+	}
+
+	p := emulator(s, 160, 50, "chat", "-c") // it shows more of them
+	p.sees("regie runs resolve", "ready")
+	numbers := regexp.MustCompile(`(?m)  \[[0-9]+\]$`)
+	if drawn := came(numbers.ReplaceAllString(p.joined(), "")); !slices.Equal(drawn, live) {
+		t.Errorf("live:\n%s\nlater:\n%s\n%s", strings.Join(live, "\n"), strings.Join(drawn, "\n"), p.all())
+	}
+	p.enter("/show 4")
+	p.sees("→ [4] files.write_file")
+	p.press("C-d")
+	p.ends(0)
+}
