@@ -49,7 +49,7 @@ func TestScreenTinyPicked(t *testing.T) {
 	p.resize(20, 2)
 	p.sees("▸ 2  green")
 	p.resize(6, 5)
-	p.sees("too")
+	p.sees("too", "[Esc]")
 	p.press("Down", "Enter")
 	p.resize(24, 4)
 	p.sees("▸ 2  green", "[Enter]")
@@ -82,12 +82,16 @@ func TestScreenTinyApproval(t *testing.T) {
 			p.enter("write")
 			p.sees("[y]", "[s]", "[a]", "[e]", "[n]", "[r]", "[Y]", "[N]", "[l]")
 			p.press("s")
-			if lines < 7 { // the whole of what Enter would allow, or nothing
-				p.sees("too small")
-				p.press("Enter")
+			if lines < 5 { // the whole of what Enter would allow, and as many keys as fit
+				p.sees("▸ files.write_file", "arguments [Enter]")
 			} else {
-				p.sees("arguments", "[Enter]")
+				p.sees("▸ ", "arguments", "[Enter]", "[t]", "[Esc]")
 			}
+			p.resize(20, 3) // not the whole of it: then nothing can be allowed, and that is said, and what can be done
+			p.sees("too small", "[Esc]")
+			p.press("Enter", "t")
+			p.resize(20, lines)
+			p.sees("arguments", "[Enter]")
 			p.press("Escape")
 			p.sees("[y]", "[l]")
 			p.press("r")
