@@ -34,7 +34,7 @@ func (m *model) View() tea.View {
 	}
 	width, room := m.screen.width, m.screen.height-1
 	input, y, x := m.input(width, max(1, room/2))
-	below := m.below(width)
+	below := m.below(width, max(1, room-len(input)))
 	gap := 1
 	if m.screen.height < tiny { // what is asked goes before the prompt, which has not the keyboard, and before the empty line
 		gap = 0
@@ -169,9 +169,12 @@ func (m *model) pasted(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// below is what stands under the prompt: what can be completed, or the status.
-func (m *model) below(width int) [][]span {
-	lines := m.popup.view(m, width)
+// below is what stands under the prompt, in at most so many lines: what can be completed, before the status.
+func (m *model) below(width, most int) [][]span {
+	if m.history.searching && m.screen.height <= 3 { // what is found has the place
+		return nil
+	}
+	lines := m.popup.view(m, width, most)
 	hint := m.hint
 	if hint == "" && !m.round.IsZero() {
 		hint = m.runHint
@@ -179,7 +182,8 @@ func (m *model) below(width int) [][]span {
 	if hint != "" {
 		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
-	return append(lines, m.status(width))
+	lines = append(lines, m.status(width))
+	return lines[:min(len(lines), most)]
 }
 
 // queued are the messages that wait for their turn.
