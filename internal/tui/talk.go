@@ -383,6 +383,10 @@ func (m *model) interrupt() tea.Cmd {
 type signalled struct{ signal os.Signal }
 
 func (m *model) signal(s os.Signal) tea.Cmd {
+	if s == syscall.SIGTSTP { // in the person's editor; it is refused already
+		m.stays()
+		return nil
+	}
 	if s == syscall.SIGINT && !m.round.IsZero() && !m.interrupting {
 		return m.interrupt()
 	}
