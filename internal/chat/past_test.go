@@ -45,7 +45,7 @@ func TestPast(t *testing.T) {
 		"open": {exchanges: command(regie.Call{State: regie.CallStarted})},
 		"many": {
 			exchanges: []store.ExchangeView{{Calls: many[:4]}, {Calls: many[4:]}},
-			want: append([]string{"  (calls before these: 5; regie runs show )"}, slices.Repeat([]string{"  ✓ files.read_file 0.0 ms"}, maxPastCalls)...),
+			want:      append([]string{"  (calls before these: 5; regie runs show )"}, slices.Repeat([]string{"  ✓ files.read_file 0.0 ms"}, maxPastCalls)...),
 		},
 		"over the limit": {
 			exchanges: []store.ExchangeView{{Calls: over}}, round: regie.Round{State: regie.RoundEnded, End: regie.EndInterrupted},

@@ -378,9 +378,9 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 		if len(n.Said) > 0 {
 			return plain.Strip(said(t, n.Said))
 		}
-		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, n.Text))
+		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeNetworkGiveUp:
-		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, n.Text))
+		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeBudget:
 		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
@@ -464,5 +464,13 @@ func FallbackLine(t *text.Printer, event *regie.Event) string {
 	if json.Unmarshal(event.Body, &f) != nil || f.Provider == "" { // erased
 		return t.T("another provider goes on")
 	}
-	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(f.Text)))
+	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(reason(t, f.Why, f.Text))))
+}
+
+// reason is a failure's sentence in the language of the surface; what was stored before there was one is in its own words.
+func reason(t *text.Printer, said regie.Sentence, text string) string {
+	if said.IsZero() {
+		return text
+	}
+	return t.Sentence(said)
 }
