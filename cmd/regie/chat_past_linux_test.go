@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,27 +16,12 @@ func came(shown string) []string {
 	return outcomes.FindAllString(strings.ReplaceAll(shown, "\r", ""), -1)
 }
 
-// calls has the model call tools, each with arguments.
-func calls(text string, tools ...[2]string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		piece(w, map[string]any{"content": text})
-		for i, tool := range tools {
-			piece(w, map[string]any{"tool_calls": []any{map[string]any{
-				"index": i, "id": tool[0] + tool[1], "type": "function", "function": map[string]any{"name": tool[0], "arguments": tool[1]},
-			}}})
-		}
-		finish(w, "tool_calls")
-	}
-}
-
 // TestChatPast has calls end in every way, and opens the chat again: each has the line that it had while the chat ran.
 func TestChatPast(t *testing.T) {
 	t.Parallel()
-	missing, _ := json.Marshal(map[string]string{"path": "missing.txt"})
 	s := newStage(t,
-		calls("I look.", [2]string{"files__read_file", string(missing)}, [2]string{"files__list_files", "{}"}, [2]string{"no__tool", "{}"}), reply("I looked."),
-		reply("I write.", wanted{"a", "a.txt", "one\n"}),
+		calls("I look.", called{"a", "files__read_file", `{"path": "missing.txt"}`}, called{"b", "files__list_files", "{}"}, called{"c", "no__tool", "{}"}), reply("I looked."),
+		reply("I write.", wanted{"d", "a.txt", "one\n"}),
 	)
 	c := s.regie("chat")
 	c.expect("> ")
@@ -91,8 +75,7 @@ func TestChatPast(t *testing.T) {
 	}
 	p.enter("/show 4")
 	p.sees("→ [4] files.write_file")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestChatFrenchErrors has a model's server refuse: what Regie says of it is French, what the server says is quoted as it is, live and later.

@@ -48,6 +48,14 @@ func emulator(s *stage, columns, lines int, args ...string) *pane {
 	return emulatorOf(s, columns, lines, command)
 }
 
+// chatAt starts a chat in a terminal of a size.
+func chatAt(s *stage, columns, lines int) *pane {
+	s.t.Helper()
+	p := emulator(s, columns, lines, "chat")
+	p.sees("›", "ready")
+	return p
+}
+
 // emulatorOf starts a terminal of a size with a command of the shell.
 func emulatorOf(s *stage, columns, lines int, command string) *pane {
 	s.t.Helper()
@@ -158,6 +166,21 @@ func (p *pane) enter(text string) {
 	p.t.Helper()
 	p.types(text)
 	p.press("Enter")
+}
+
+// allows enters what is asked about, and allows it once.
+func (p *pane) allows(text string) {
+	p.t.Helper()
+	p.enter(text)
+	p.sees("[l]")
+	p.press("y")
+}
+
+// leaves ends a chat at its empty prompt.
+func (p *pane) leaves() {
+	p.t.Helper()
+	p.press("C-d")
+	p.ends(0)
 }
 
 func (p *pane) resize(columns, lines int) {

@@ -24,16 +24,14 @@ func TestScreenTiny(t *testing.T) {
 	p.sees("Done.", "ready")
 	p.once("ready")
 	p.once("→ green")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenTinyPicked makes a terminal smaller and smaller: what Enter would do is seen, and where that has no room, Enter does nothing.
 func TestScreenTinyPicked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue"]}`), reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))
-	p := emulator(s, 24, 6, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 24, 6)
 	p.enter("/model")
 	p.sees("▸ openai", "[Enter]")
 	p.resize(24, 4)
@@ -65,8 +63,7 @@ func TestScreenTinyPicked(t *testing.T) {
 	p.sees("not so", "[Enter]")
 	p.press("Enter")
 	p.sees("Done.", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 	s.holds("a.txt", "")
 }
 
@@ -100,8 +97,7 @@ func TestScreenTinyApproval(t *testing.T) {
 			p.sees("[y]", "[l]")
 			p.press("Y")
 			p.sees("Done.", "ready")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 			s.holds("b.txt", "two\n")
 		})
 	}
@@ -154,8 +150,7 @@ func TestScreenTinyOffers(t *testing.T) {
 func TestScreenPaste(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Got it."))
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 24)
 	var big strings.Builder
 	for i := range 10000 {
 		fmt.Fprintf(&big, "pasted line %d\n", i)
@@ -172,6 +167,5 @@ func TestScreenPaste(t *testing.T) {
 	if all := p.all(); strings.Count(all, "pasted line") != 59 || !strings.Contains(all, "more lines") || !strings.Contains(s.read(), `pasted line 5000\n`) {
 		t.Errorf("the scrollback has %d lines of it:\n%s", strings.Count(all, "pasted line"), all)
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
