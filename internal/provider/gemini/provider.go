@@ -65,7 +65,7 @@ func judge(e *provider.Error, kind, said string) {
 	switch {
 	case strings.Contains(said, "API key not valid"), strings.Contains(said, "API key expired"), strings.Contains(said, "API Key not found"):
 		e.Code, e.Retryable = regie.CodeProviderAuth, false // it comes as 400
-		e.Tell(regie.Say("check the API key: %s", said))
+		_ = e.Tell(regie.Say("check the API key: %s", said))
 	case e.Status != 0: // the status says the rest
 	case kind == "UNAUTHENTICATED", kind == "PERMISSION_DENIED":
 		e.Code, e.Retryable = regie.CodeProviderAuth, false

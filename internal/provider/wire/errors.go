@@ -125,7 +125,7 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	if said != "" {
 		told = regie.SayOf("%s: %s", told, regie.Verbatim(said))
 	}
-	e.Tell(told)
+	_ = e.Tell(told)
 	s.judge(e, kind, said, data)
 	return e
 }
