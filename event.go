@@ -54,6 +54,8 @@ type Fallback struct {
 	Instead string `json:"instead_of"`
 	Code    Code   `json:"code"`
 	Text    string `json:"text"`
+	// Why is Text for people: each surface has what is ours of it in its own language.
+	Why Sentence `json:"why,omitzero"`
 }
 
 // Levels says that a round goes on with another level 2 than before it waited (spec 6.1, decision 53): the body of an EventLevels.

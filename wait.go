@@ -69,4 +69,6 @@ type Notice struct {
 	Text    string     `json:"text"` // the last failure's own words
 	// Said is what it says where those are ours: each surface has it in its own language.
 	Said []Sentence `json:"said,omitempty"`
+	// Why is Text where it is ours, or ours around others' words.
+	Why Sentence `json:"why,omitzero"`
 }

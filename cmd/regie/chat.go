@@ -90,7 +90,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		c.stderr = aside
 		defer c.rejoin(aside)
 	}
-	engine, end := chatStays(signals, drawn)
+	engine, end := chatStays(signals)
 	conn, err := c.connect(ctx, app.Options{
 		Engine: engine,
 		Resumed: func(rounds []regie.ID) {

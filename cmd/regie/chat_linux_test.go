@@ -102,15 +102,28 @@ type wanted struct{ id, path, content string }
 
 // reply streams a text and writes.
 func reply(text string, writes ...wanted) http.HandlerFunc {
+	var tools []called
+	for _, file := range writes {
+		arguments, _ := json.Marshal(map[string]string{"path": file.path, "content": file.content})
+		tools = append(tools, called{file.id, "files__write_file", string(arguments)})
+	}
+	return calls(text, tools...)
+}
+
+type called struct{ id, tool, arguments string }
+
+// calls streams a text and calls tools.
+func calls(text string, tools ...called) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		piece(w, map[string]any{"content": text})
 		reason := "stop"
-		for i, file := range writes {
+		if text != "" {
+			piece(w, map[string]any{"content": text})
+		}
+		for i, tool := range tools {
 			reason = "tool_calls"
-			arguments, _ := json.Marshal(map[string]string{"path": file.path, "content": file.content})
 			piece(w, map[string]any{"tool_calls": []any{map[string]any{
-				"index": i, "id": file.id, "type": "function", "function": map[string]any{"name": "files__write_file", "arguments": string(arguments)},
+				"index": i, "id": tool.id, "type": "function", "function": map[string]any{"name": tool.tool, "arguments": tool.arguments},
 			}}})
 		}
 		finish(w, reason)
@@ -346,7 +359,8 @@ func TestChatCommand(t *testing.T) {
 
 	c = s.regie("chat", "-c")
 	c.expect("› !echo started >> log.txt; sleep 60")
-	c.expect("✗ OUTCOME_UNKNOWN") // whether the run has been taken up before the chat shows it or not
+	c.expect("✗ shell.shell_exec") // whether the run has been taken up before the chat shows it or not
+	c.expect("OUTCOME_UNKNOWN")
 	c.expect("regie runs resolve")
 	c.expect("> ")
 	c.enter("!echo started >> log.txt; sleep 60")

@@ -80,11 +80,8 @@ func stays(refuse func()) (engine, end func()) {
 	}
 }
 
-// chatStays is stays for a chat in plain lines, which says it itself, above its prompt. In a drawn one Ctrl-Z is a key, and no signal.
-func chatStays(signals chan<- os.Signal, drawn bool) (engine, end func()) {
-	if drawn {
-		return nil, func() {}
-	}
+// chatStays is stays for a chat, which says it itself. In a drawn one Ctrl-Z is a key, and a signal while the person's editor has the terminal.
+func chatStays(signals chan<- os.Signal) (engine, end func()) {
 	return stays(func() {
 		select {
 		case signals <- syscall.SIGTSTP:

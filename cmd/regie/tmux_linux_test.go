@@ -39,6 +39,26 @@ func (d drawn) at(columns int) drawn { d.columns = columns; return d }
 // emulator starts a terminal of a size with a shell that runs the program, and shows its exit code when it has ended.
 func emulator(s *stage, columns, lines int, args ...string) *pane {
 	s.t.Helper()
+	command := "regie " + strings.Join(args, " ") + `; echo "exit=$?"; exec cat`
+	for _, variable := range s.env {
+		if strings.HasPrefix(variable, "TERM=") { // the emulator has one of its own
+			command = variable + " " + command
+		}
+	}
+	return emulatorOf(s, columns, lines, command)
+}
+
+// chatAt starts a chat in a terminal of a size.
+func chatAt(s *stage, columns, lines int) *pane {
+	s.t.Helper()
+	p := emulator(s, columns, lines, "chat")
+	p.sees("›", "ready")
+	return p
+}
+
+// emulatorOf starts a terminal of a size with a command of the shell.
+func emulatorOf(s *stage, columns, lines int, command string) *pane {
+	s.t.Helper()
 	needsTmux(s.t)
 	p := &pane{t: s.t, name: "pane"}
 	dir := s.t.TempDir()
@@ -50,12 +70,6 @@ func emulator(s *stage, columns, lines int, args ...string) *pane {
 	settings := filepath.Join(dir, "tmux.conf")
 	if err := os.WriteFile(settings, []byte("set -g history-limit 20000\nset -s escape-time 0\nset -g status off\nset -g remain-on-exit on\n"), 0o600); err != nil {
 		s.t.Fatal(err)
-	}
-	command := "regie " + strings.Join(args, " ") + `; echo "exit=$?"; exec cat`
-	for _, variable := range s.env {
-		if strings.HasPrefix(variable, "TERM=") { // the emulator has one of its own
-			command = variable + " " + command
-		}
 	}
 	p.tmux("-f", settings, "new-session", "-d", "-s", p.name, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(lines), "-c", filepath.Join(s.dir, "work"), command)
 	s.t.Cleanup(p.kill)
@@ -152,6 +166,21 @@ func (p *pane) enter(text string) {
 	p.t.Helper()
 	p.types(text)
 	p.press("Enter")
+}
+
+// allows enters what is asked about, and allows it once.
+func (p *pane) allows(text string) {
+	p.t.Helper()
+	p.enter(text)
+	p.sees("[l]")
+	p.press("y")
+}
+
+// leaves ends a chat at its empty prompt.
+func (p *pane) leaves() {
+	p.t.Helper()
+	p.press("C-d")
+	p.ends(0)
 }
 
 func (p *pane) resize(columns, lines int) {

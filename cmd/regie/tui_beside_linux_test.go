@@ -28,8 +28,7 @@ func TestScreenBeside(t *testing.T) {
 		}
 		finish(w, "stop")
 	})
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 24)
 	p.enter("go")
 	for i, seen := range []string{"A sentence that goes", "def one", "col"} {
 		p.sees(seen)
@@ -47,16 +46,14 @@ func TestScreenBeside(t *testing.T) {
 	if strings.Contains(all, "```") || strings.Contains(all, "|---|") {
 		t.Errorf("marks of Markdown are shown:\n%s", all)
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenDraftAtApproval clears what was written while an approval waits: neither Esc nor Ctrl-C withdraws what is asked.
 func TestScreenDraftAtApproval(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 24)
 	p.enter("write")
 	p.sees("[y] once")
 	p.types("abc")
@@ -68,6 +65,5 @@ func TestScreenDraftAtApproval(t *testing.T) {
 	p.sees("[y] once")
 	p.press("y")
 	p.sees("Done.", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }

@@ -48,8 +48,7 @@ func TestScreenLeft(t *testing.T) {
 				p.press("Enter")
 			}
 			p.sees("Written.")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 			s.holds("a.txt", "one\n")
 		})
 	}
@@ -59,11 +58,8 @@ func TestScreenLeft(t *testing.T) {
 func TestScreenCutOff(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 120, 24, "chat")
-	p.sees("›", "ready")
-	p.enter("!trap '' TERM; echo begun; while true; do sleep 1; done")
-	p.sees("[l]")
-	p.press("y")
+	p := chatAt(s, 120, 24)
+	p.allows("!trap '' TERM; echo begun; while true; do sleep 1; done")
 	p.sees("working", "│ begun")
 	p.signal(syscall.SIGTERM)
 	p.until("the words", func() bool {
@@ -91,8 +87,7 @@ func TestScreenRead(t *testing.T) {
 				out, err := c.CombinedOutput()
 				return err == nil && strings.Contains(string(out), "hello") && !strings.Contains(string(out), "unread")
 			})
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 		})
 	}
 }

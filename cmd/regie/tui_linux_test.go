@@ -99,8 +99,7 @@ func TestScreenApproval(t *testing.T) {
 			p.sees("▸ 3")
 			p.press("Enter")
 			p.sees("All done.", "/help")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 			for name, want := range map[string]string{"a.txt": "one\n", "b.txt": "zwei\n", "c.txt": "", "d.txt": "", "docs/e.txt": "five\n", "docs/f.txt": "six\n"} {
 				s.holds(name, want)
 			}
@@ -119,8 +118,7 @@ func TestScreenQuestion(t *testing.T) {
 		asks(`{"question": "Which colour?", "options": ["red", "green"]}`),
 		asks(`{"question": "Which of them?", "options": ["one", "two", "three"], "allow_multiple": true, "allow_free_text": true}`),
 		reply("Thank you."))
-	p := emulator(s, 80, 30, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 30)
 	p.enter("ask me")
 	p.sees("Which colour?", "▸ 1  red", "2  green", "[Enter] answer")
 	p.press("Down")
@@ -132,19 +130,12 @@ func TestScreenQuestion(t *testing.T) {
 	p.sees("☑ 1  one", "☑ 3  three")
 	p.press("Enter")
 	p.sees("→ one, three", "Thank you.", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // asks has the model ask the person something.
 func asks(arguments string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		piece(w, map[string]any{"tool_calls": []any{map[string]any{
-			"index": 0, "id": arguments[:20], "type": "function", "function": map[string]any{"name": "session__ask_user", "arguments": arguments},
-		}}})
-		finish(w, "tool_calls")
-	}
+	return calls("", called{arguments[:20], "session__ask_user", arguments})
 }
 
 // TestScreenKilled kills the terminal's program in the middle of an answer and goes on with it in another one: what was said stands there, and
@@ -174,8 +165,7 @@ func TestScreenKilled(t *testing.T) {
 			again.once("The first answer.")
 			again.once("› two")
 			again.once("It begins, and it ends.")
-			again.press("C-d")
-			again.ends(0)
+			again.leaves()
 			again.golden(fmt.Sprintf("resumed-%s-%d", row.lang, row.columns))
 		})
 	}
@@ -216,8 +206,7 @@ func TestScreenQueue(t *testing.T) {
 		}
 		begins("It begins, ", "and it ends.", let)(w, r)
 	}, reply("Said elsewhere."))
-	p := emulator(s, 100, 30, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 100, 30)
 	p.enter("hello")
 	p.sees("Hello.", "ready")
 	other := emulator(s, 100, 30, "chat", "-c")

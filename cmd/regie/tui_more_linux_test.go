@@ -62,8 +62,7 @@ func TestScreenMoreWords(t *testing.T) {
 			p.golden(fmt.Sprintf("words-%s-%d", row.lang, row.columns))
 			p.enter("/clear")
 			p.gone("The first answer.")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 		})
 	}
 }
@@ -90,8 +89,7 @@ func TestScreenBell(t *testing.T) {
 			p.sees("▸ 1  red")
 			p.press("Enter")
 			p.sees("Thank you.")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 			data, err := os.ReadFile(raw)
 			if err != nil {
 				t.Fatal(err)

@@ -28,11 +28,8 @@ func (p *pane) inOrder(texts ...string) {
 func TestScreenCommandQueued(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("The answer."))
-	p := emulator(s, 80, 50, "chat")
-	p.sees("›", "ready")
-	p.enter("!while ! test -e go; do sleep 0.1; done; seq 3")
-	p.sees("[l]")
-	p.press("y")
+	p := chatAt(s, 80, 50)
+	p.allows("!while ! test -e go; do sleep 0.1; done; seq 3")
 	p.sees("working", "shell_exec  ")
 	p.enter("and a message")
 	p.sees("and a message", "working")
@@ -41,19 +38,15 @@ func TestScreenCommandQueued(t *testing.T) {
 	}
 	p.sees("The answer.", "ready")
 	p.inOrder("› !while", "✓ shell.shell_exec", "│ output:", "│ 1", "│ 2", "│ 3", "› and a message", "The answer.")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenCommandFails gives a command that fails, drawn and in plain lines: its line says so. One that is given meanwhile stays in the prompt.
 func TestScreenCommandFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 80, 50, "chat")
-	p.sees("›", "ready")
-	p.enter("!while ! test -e go; do sleep 0.1; done; exit 3")
-	p.sees("[l]")
-	p.press("y")
+	p := chatAt(s, 80, 50)
+	p.allows("!while ! test -e go; do sleep 0.1; done; exit 3")
 	p.sees("working", "shell_exec  ")
 	p.enter("!ls")
 	p.sees("› !ls", "a run is open")
@@ -66,8 +59,7 @@ func TestScreenCommandFails(t *testing.T) {
 	p.sees("[l]")
 	p.press("y")
 	p.sees("✓ shell.shell_exec", "[2]", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 	c := s.regie("chat", "--plain")
 	c.expect("> ")
 	c.enter("!false")
@@ -84,29 +76,25 @@ func TestScreenCommandFails(t *testing.T) {
 func TestScreenModels(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 24)
 	p.enter("/model")
 	p.sees("▸ openai/scripted", "openai/another␛[31m-one", "[Enter] choose")
 	p.press("Down", "Enter")
 	p.sees("another␛[31m-one answers from the next message on")
 	p.press("C-z")
 	p.sees("no Ctrl-Z: runs go on in this program")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenHelp writes all of the help in a terminal of 50 columns.
 func TestScreenHelp(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 50, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 50, 24)
 	p.enter("/help")
 	p.sees("complete; show again", "ready")
 	p.inOrder("/undo", "to ID]", "/agent", "[NAME]", "Alt-Enter", "at the end do", "!command", "agent's need")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenCommandStopped interrupts the person's own command: what it had put out stays, that it was stopped is said, and a chat that is opened later shows
@@ -114,11 +102,8 @@ func TestScreenHelp(t *testing.T) {
 func TestScreenCommandStopped(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 80, 50, "chat")
-	p.sees("›", "ready")
-	p.enter("!seq 7 9; sleep 60")
-	p.sees("[l]")
-	p.press("y")
+	p := chatAt(s, 80, 50)
+	p.allows("!seq 7 9; sleep 60")
 	p.sees("working", "│ 9")
 	p.press("Escape")
 	p.sees("│ 7", "│ 9", "stopped, with everything that it had started", "regie runs resolve", "ready")
@@ -127,48 +112,39 @@ func TestScreenCommandStopped(t *testing.T) {
 	if strings.Contains(p.all(), "nobody knows") {
 		t.Errorf("it tells the person who stopped it that nobody knows:\n%s", p.all())
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 	again := emulator(s, 120, 50, "chat", "-c")
 	again.sees("stopped, with everything", "ready")
 	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "stopped, with everything")
-	again.press("C-d")
-	again.ends(0)
+	again.leaves()
 }
 
 // TestScreenCommandPast opens a chat again in which the person gave commands: what came of each stands below it, also that nobody knows it.
 func TestScreenCommandPast(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := emulator(s, 120, 50, "chat")
-	p.sees("›", "ready")
-	p.enter("!seq 7 9")
-	p.sees("[l]")
-	p.press("y")
+	p := chatAt(s, 120, 50)
+	p.allows("!seq 7 9")
 	p.sees("│ 9", "ready")
 	p.enter("!echo denied")
 	p.sees("[l]")
 	p.press("n")
 	p.sees("the command was not run", "ready")
-	p.enter("!echo begun; sleep 60")
-	p.sees("[l]")
-	p.press("y")
+	p.allows("!echo begun; sleep 60")
 	p.sees("working", "│ begun")
 	pid := strings.TrimSpace(p.tmux("display-message", "-p", "-t", p.name, "#{pane_pid}"))
 	kill(t, pid)
 	p.sees("exit=137")
 	taken := emulator(s, 120, 50, "chat", "-c") // it finds out
 	taken.sees("nobody knows what came of it", "ready")
-	taken.press("C-d")
-	taken.ends(0)
+	taken.leaves()
 	again := emulator(s, 120, 50, "chat", "-c")
 	again.sees("nobody knows what came of it", "ready")
 	again.inOrder("› !seq 7 9", "│ 7", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "regie runs resolve")
 	if strings.Contains(again.all(), "calls:") {
 		t.Errorf("a count stands in place of what came of it:\n%s", again.all())
 	}
-	again.press("C-d")
-	again.ends(0)
+	again.leaves()
 	plain := s.regie("chat", "--plain", "-c")
 	for _, want := range []string{"› !seq 7 9", "│ 9", "› !echo denied", "the command was not run", "› !echo begun", "nobody knows what came of it", "> "} {
 		plain.expect(want)
@@ -182,8 +158,7 @@ func TestScreenCommandPast(t *testing.T) {
 func TestScreenCommandHidden(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shellExec("ls"+strings.Repeat("\n", 100)+strings.Repeat("#a\n", 200)+"rm -rf secret\n"+strings.Repeat("#b\n", 200)))
-	p := emulator(s, 100, 40, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 100, 40)
 	p.enter("look")
 	p.sees("rm -rf secret", "more times", "[y] once", "[e] edit", "[v]", "[l]")
 	if screen := p.screen(); strings.Contains(screen, "[s]") || strings.Contains(screen, "[a]") {
@@ -191,8 +166,7 @@ func TestScreenCommandHidden(t *testing.T) {
 	}
 	p.press("n")
 	p.sees("DENIED", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 	c := s.regie("chat", "--plain")
 	c.expect("> ")
 	c.enter("!echo hello; printf x")
@@ -206,12 +180,6 @@ func TestScreenCommandHidden(t *testing.T) {
 
 // shellExec has the model run a command.
 func shellExec(command string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		arguments, _ := json.Marshal(map[string]string{"command": command})
-		w.Header().Set("Content-Type", "text/event-stream")
-		piece(w, map[string]any{"tool_calls": []any{map[string]any{
-			"index": 0, "id": "shell", "type": "function", "function": map[string]any{"name": "shell__shell_exec", "arguments": string(arguments)},
-		}}})
-		finish(w, "tool_calls")
-	}
+	arguments, _ := json.Marshal(map[string]string{"command": command})
+	return calls("", called{"shell", "shell__shell_exec", string(arguments)})
 }

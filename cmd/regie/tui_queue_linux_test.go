@@ -20,8 +20,7 @@ func TestScreenTakeBack(t *testing.T) {
 		}
 		begins("It begins, ", "and it ends.", let)(w, r)
 	}, reply("The rest of it."))
-	p := emulator(s, 100, 30, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 100, 30)
 	p.enter("hello")
 	p.sees("Hello.", "ready")
 	other := emulator(s, 100, 30, "chat", "-c", "--plain")
@@ -59,8 +58,6 @@ func TestScreenTakeBack(t *testing.T) {
 			t.Errorf("the model was told %q: %v, wanted %v", text, !want, want)
 		}
 	}
-	other.press("C-d")
-	other.ends(0)
-	p.press("C-d")
-	p.ends(0)
+	other.leaves()
+	p.leaves()
 }

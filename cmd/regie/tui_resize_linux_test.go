@@ -49,8 +49,7 @@ func TestScreenResized(t *testing.T) {
 				}
 				at = found
 			}
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 		})
 	}
 }

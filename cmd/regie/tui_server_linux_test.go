@@ -62,8 +62,7 @@ func TestScreenServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.env = []string{"REGIE_SERVER=" + url, "REGIE_TOKEN=" + strings.TrimSpace(string(token)), "REGIE_DATA_DIR=" + filepath.Join(s.dir, "elsewhere")}
-	p := emulator(client, 100, 30, "chat")
-	p.sees("›", "ready")
+	p := chatAt(client, 100, 30)
 	p.enter("one")
 	p.sees("The first answer.", "ready")
 	p.enter("two")
@@ -82,8 +81,7 @@ func TestScreenServer(t *testing.T) {
 	for _, text := range []string{"› one", "The first answer.", "› two", "It begins.", "The whole of it.", "› three", "The last answer."} {
 		p.once(text)
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenServerModel chats with a server without a model of one's own: what the server has answers, and nothing else can be chosen. A provider that it has no
@@ -113,8 +111,7 @@ func TestScreenServerModel(t *testing.T) {
 	p.sees("openai / scripted answers from the next message on")
 	p.enter("one")
 	p.sees("The first answer.", "ready", "· scripted")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestChatIsThere: a chat over --server with an API token counts as a person's being there (spec 5.4); what only follows a stream with
@@ -143,8 +140,7 @@ func TestChatIsThere(t *testing.T) {
 		t.Fatalf("before: %+v, %v", all, err)
 	}
 	remote := &stage{t: t, dir: s.dir, env: []string{"REGIE_SERVER=" + url, "REGIE_TOKEN=" + made.Secret, "REGIE_DATA_DIR=" + filepath.Join(s.dir, "elsewhere")}}
-	p := emulator(remote, 100, 30, "chat")
-	p.sees("›", "ready")
+	p := chatAt(remote, 100, 30)
 	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for there := false; !there; {
@@ -159,6 +155,5 @@ func TestChatIsThere(t *testing.T) {
 			t.Fatalf("who is there: %+v", all)
 		}
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }

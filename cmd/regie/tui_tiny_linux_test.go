@@ -15,7 +15,7 @@ func TestScreenTiny(t *testing.T) {
 	p := emulator(s, 20, 5, "chat")
 	p.sees("›")
 	p.enter("/help")
-	p.sees("waits for you")
+	p.until("the end of the help", func() bool { return strings.Contains(p.all(), "waits for you") })
 	p.enter("ask")
 	p.sees("? Which colour?", "▸ 1  red", "[Enter]", "[l]")
 	p.press("Down")
@@ -24,16 +24,14 @@ func TestScreenTiny(t *testing.T) {
 	p.sees("Done.", "ready")
 	p.once("ready")
 	p.once("→ green")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }
 
 // TestScreenTinyPicked makes a terminal smaller and smaller: what Enter would do is seen, and where that has no room, Enter does nothing.
 func TestScreenTinyPicked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue"]}`), reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))
-	p := emulator(s, 24, 6, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 24, 6)
 	p.enter("/model")
 	p.sees("▸ openai", "[Enter]")
 	p.resize(24, 4)
@@ -49,7 +47,7 @@ func TestScreenTinyPicked(t *testing.T) {
 	p.resize(20, 2)
 	p.sees("▸ 2  green")
 	p.resize(6, 5)
-	p.sees("too")
+	p.sees("too", "[Esc]")
 	p.press("Down", "Enter")
 	p.resize(24, 4)
 	p.sees("▸ 2  green", "[Enter]")
@@ -65,8 +63,7 @@ func TestScreenTinyPicked(t *testing.T) {
 	p.sees("not so", "[Enter]")
 	p.press("Enter")
 	p.sees("Done.", "ready")
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 	s.holds("a.txt", "")
 }
 
@@ -82,12 +79,16 @@ func TestScreenTinyApproval(t *testing.T) {
 			p.enter("write")
 			p.sees("[y]", "[s]", "[a]", "[e]", "[n]", "[r]", "[Y]", "[N]", "[l]")
 			p.press("s")
-			if lines < 7 { // the whole of what Enter would allow, or nothing
-				p.sees("too small")
-				p.press("Enter")
+			if lines < 5 { // the whole of what Enter would allow, and as many keys as fit
+				p.sees("▸ files.write_file", "arguments [Enter]")
 			} else {
-				p.sees("arguments", "[Enter]")
+				p.sees("▸ ", "arguments", "[Enter]", "[t]", "[Esc]")
 			}
+			p.resize(20, 3) // not the whole of it: then nothing can be allowed, and that is said, and what can be done
+			p.sees("too small", "[Esc]")
+			p.press("Enter", "t")
+			p.resize(20, lines)
+			p.sees("arguments", "[Enter]")
 			p.press("Escape")
 			p.sees("[y]", "[l]")
 			p.press("r")
@@ -96,9 +97,51 @@ func TestScreenTinyApproval(t *testing.T) {
 			p.sees("[y]", "[l]")
 			p.press("Y")
 			p.sees("Done.", "ready")
-			p.press("C-d")
-			p.ends(0)
+			p.leaves()
 			s.holds("b.txt", "two\n")
+		})
+	}
+}
+
+// TestScreenTinyOffers completes, and looks back, in terminals of a few lines: what is picked is seen, below what is written.
+func TestScreenTinyOffers(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []int{2, 3, 4, 5, 12} {
+		t.Run(fmt.Sprint(lines), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, reply("Done."), reply("Done again."))
+			for _, name := range []string{"bell.txt", "bear.txt", "bean.txt"} {
+				if err := os.WriteFile(s.work(name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := emulator(s, 40, lines, "chat")
+			p.sees("›", "ready")
+			p.enter("first of them")
+			p.sees("ready")
+			p.until("the answer", func() bool { return strings.Contains(p.all(), "Done.") })
+			p.types("/")
+			p.sees("› /", "▸ /help")
+			for _, name := range []string{"/undo", "/fork", "/resume", "/new", "/clear"} {
+				p.press("Down")
+				p.sees("› /", "▸ "+name)
+			}
+			p.press("Tab")
+			p.sees("› /clear")
+			p.press("C-u")
+			p.types("look at @be")
+			p.sees("› look at @be", "▸ @be")
+			p.press("Down")
+			p.sees("› look at @be", "▸ @be")
+			p.press("Up", "Enter")
+			p.sees("› look at @bea")
+			p.press("C-u", "C-r")
+			p.types("rst")
+			p.sees("search: rst", "first of them")
+			p.press("Enter")
+			p.sees("› first of them", "ready")
+			p.press("C-u", "C-d")
+			p.ends(0)
 		})
 	}
 }
@@ -107,8 +150,7 @@ func TestScreenTinyApproval(t *testing.T) {
 func TestScreenPaste(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Got it."))
-	p := emulator(s, 80, 24, "chat")
-	p.sees("›", "ready")
+	p := chatAt(s, 80, 24)
 	var big strings.Builder
 	for i := range 10000 {
 		fmt.Fprintf(&big, "pasted line %d\n", i)
@@ -125,6 +167,5 @@ func TestScreenPaste(t *testing.T) {
 	if all := p.all(); strings.Count(all, "pasted line") != 59 || !strings.Contains(all, "more lines") || !strings.Contains(s.read(), `pasted line 5000\n`) {
 		t.Errorf("the scrollback has %d lines of it:\n%s", strings.Count(all, "pasted line"), all)
 	}
-	p.press("C-d")
-	p.ends(0)
+	p.leaves()
 }

@@ -21,6 +21,15 @@ func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
 	return in
 }
 
+// gives has a person give a command in a new session.
+func (b *bed) gives(control dispatch.Control, command string) (regie.ID, dispatch.Run) {
+	b.t.Helper()
+	session := regie.NewID()
+	run, err := control.Submit(b.t.Context(), b.command(session, command))
+	fatal(b.t, err)
+	return session, run
+}
+
 // TestOwnCommand gives a command as a person: it asks as the agent's would, no model is asked for it, and the model reads of it with the next message.
 func TestOwnCommand(t *testing.T) {
 	t.Parallel()
@@ -29,11 +38,7 @@ func TestOwnCommand(t *testing.T) {
 	b := newBed(t, m)
 	conn := b.connect()
 	defer conn.Close()
-	session := regie.NewID()
-	run, err := conn.Submit(t.Context(), b.command(session, "echo one | tee new"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	session, run := b.gives(conn, "echo one | tee new")
 	asked := b.parked(conn, session).Approvals[0]
 	b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
 	view := b.await(conn, run)
@@ -53,7 +58,7 @@ func TestOwnCommand(t *testing.T) {
 	}
 	next := b.request(approval.Policy{})
 	next.SessionID, next.Text = session, "what did I do?"
-	run, err = conn.Submit(t.Context(), next)
+	run, err := conn.Submit(t.Context(), next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +113,7 @@ func TestOwnCommandEdited(t *testing.T) {
 	b := newBed(t, newModel(t))
 	conn := b.connect()
 	defer conn.Close()
-	session := regie.NewID()
-	run, err := conn.Submit(t.Context(), b.command(session, "sleep 60"))
-	fatal(t, err)
+	session, run := b.gives(conn, "sleep 60")
 	asked := b.parked(conn, session).Approvals[0]
 	b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: []byte(`{"command":"echo begun > log; sleep 60","timeout":1}`)})
 	view := b.await(conn, run)
@@ -231,13 +234,11 @@ func TestOwnCommandSteered(t *testing.T) {
 	b := newBed(t, m)
 	conn := b.connect()
 	defer conn.Close()
-	session := regie.NewID()
-	run, err := conn.Submit(t.Context(), b.command(session, "touch never"))
-	fatal(t, err)
+	session, run := b.gives(conn, "touch never")
 	b.parked(conn, session)
 	steers := b.request(approval.Policy{})
 	steers.SessionID, steers.Text, steers.WhenBusy = session, "do not", store.Steer
-	_, err = conn.Submit(t.Context(), steers)
+	_, err := conn.Submit(t.Context(), steers)
 	fatal(t, err)
 	view := b.await(conn, run)
 	expect(t, view, regie.EndDenied, "NOT_RUN SUPERSEDED")

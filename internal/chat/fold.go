@@ -20,37 +20,46 @@ type Fold struct {
 
 // Lines are what an event is shown as: what was held back before it, and, where it is a call's result, its own line.
 func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
-	var body struct {
-		Code regie.NotRunCode `json:"code"`
+	if o, is := eventOutcome(event); is {
+		return f.result(t, &o)
 	}
-	if event.Type == regie.EventToolResult && json.Unmarshal(event.Body, &body) == nil && body.Code == regie.NotRunOverLimit {
+	var m regie.Message
+	if event.Type == regie.EventMessage && json.Unmarshal(event.Body, &m) == nil {
+		f.names(&m)
+	}
+	return f.rest(t)
+}
+
+// names takes in what the calls of a person's enrichments are called.
+func (f *Fold) names(m *regie.Message) {
+	if !m.Enriching() {
+		return
+	}
+	f.named = map[regie.ID]string{}
+	for _, part := range m.System.Queries {
+		f.named[part.CallID] = part.Text
+	}
+}
+
+// result is what an outcome is shown as.
+func (f *Fold) result(t *text.Printer, o *outcome) []string {
+	if o.Code == regie.NotRunOverLimit {
 		if f.over++; f.over > maxOverLimit {
 			return nil
 		}
+		return []string{o.line(t)}
 	}
-	var lines []string
-	if body.Code != regie.NotRunOverLimit {
-		if f.over > maxOverLimit {
-			lines = append(lines, "  – "+t.T("and more calls over the limit: %d", f.over-maxOverLimit))
-		}
-		f.over = 0
+	if label := f.named[o.CallID]; label != "" {
+		return append(f.rest(t), o.named(t, label))
 	}
-	switch event.Type {
-	case regie.EventMessage:
-		var m regie.Message
-		if json.Unmarshal(event.Body, &m) == nil && m.Enriching() {
-			f.named = map[regie.ID]string{}
-			for _, part := range m.System.Queries {
-				f.named[part.CallID] = part.Text
-			}
-		}
-	case regie.EventToolResult:
-		if line := namedLine(t, event, f.named); line != "" {
-			return append(lines, line)
-		}
-		if line := ToolLine(t, event); line != "" {
-			lines = append(lines, line)
-		}
+	return append(f.rest(t), o.line(t))
+}
+
+// rest is what was held back.
+func (f *Fold) rest(t *text.Printer) []string {
+	over := f.over
+	if f.over = 0; over <= maxOverLimit {
+		return nil
 	}
-	return lines
+	return []string{"  – " + t.T("and more calls over the limit: %d", over-maxOverLimit)}
 }

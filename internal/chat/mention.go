@@ -1,13 +1,11 @@
 package chat
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -122,25 +120,6 @@ func (m *mentions) named(name string) (regie.EnrichmentBlock, bool) {
 	block, ok := m.look(name)
 	block.Type = regie.EnrichmentPointer
 	return block, ok && block.Validate() == nil
-}
-
-// namedLine says what became of something that a person named: one line for a call of a person's enrichments, "" for any other event. labels are
-// what the calls are called, by their ids.
-func namedLine(t *text.Printer, event *regie.Event, labels map[regie.ID]string) string {
-	var body struct {
-		CallID regie.ID        `json:"call_id"`
-		State  regie.CallState `json:"state"`
-		Error  regie.Code      `json:"error"`
-		Bytes  int             `json:"bytes"`
-	}
-	if json.Unmarshal(event.Body, &body) != nil || labels[body.CallID] == "" {
-		return ""
-	}
-	label := plain.Line(labels[body.CallID])
-	if body.State == regie.CallSucceeded {
-		return "  ✓ " + t.T("read for the model: %s (%d bytes)", label, body.Bytes)
-	}
-	return "  ✗ " + t.T("not read: %s", label) + ": " + whyNotRead(t, body.Error)
 }
 
 // whyNotRead is why something that a person named was not read.

@@ -49,11 +49,8 @@ func OwnRunning(past *Past) regie.ID {
 
 // ends reports whether an event is the end of the person's own command, whose line waits for what came of it: the event does not have its exit code.
 func (s *Stream) ends(event *regie.Event) bool {
-	var body struct {
-		CallID regie.ID        `json:"call_id"`
-		State  regie.CallState `json:"state"`
-	}
-	return event.Type == regie.EventToolResult && json.Unmarshal(event.Body, &body) == nil && body.CallID == s.command && !s.command.IsZero() && body.State == regie.CallSucceeded
+	o, is := eventOutcome(event)
+	return is && o.CallID == s.command && !s.command.IsZero() && o.State == regie.CallSucceeded && o.ResolvedAs == ""
 }
 
 // Came writes the line of the person's own command, which has ended: with ✗ and its exit code where that is not 0. result is what its call brought.
@@ -61,16 +58,20 @@ func (s *Stream) Came(result string) {
 	if s.came == nil {
 		return
 	}
-	line := ToolLine(s.Text, s.came)
-	first, _, _ := strings.Cut(result, "\n")
-	if code, is := strings.CutPrefix(first, regie.CommandExit); is && code != "0" {
-		line = strings.Replace(line, "✓", "✗", 1) + "  " + s.Text.T("exit code %s", plain.Line(code))
-	}
-	if s.Mark != nil {
-		line += s.Mark(s.came)
+	if o, is := eventOutcome(s.came); is {
+		o.exited(result)
+		s.Note(o.line(s.Text) + s.mark(s.came))
 	}
 	s.came = nil
-	s.Note(line)
+}
+
+// mark is what stands behind the line of an event, where that is a call's result.
+func (s *Stream) mark(event *regie.Event) string {
+	o, is := eventOutcome(event)
+	if !is || s.Mark == nil {
+		return ""
+	}
+	return s.Mark(o.CallID)
 }
 
 // OwnOutcome has what came of a person's own command written as they read it: its output, or what it put out until it ended, and below that, as Regie's
@@ -96,7 +97,7 @@ func OwnOutcome(t *text.Printer, call *regie.Call, note func(line string)) bool 
 
 // ownWhy says why a person's own command brought nothing, without what it had put out; "" where they know.
 func ownWhy(t *text.Printer, call *regie.Call) string {
-	if call.Error.Code == regie.CodeUserRejected {
+	if call.Error.Code == regie.CodeUserRejected || call.Resolution != nil {
 		return ""
 	}
 	switch call.NotRun {
@@ -120,24 +121,6 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 // resolves is what settles a call whose outcome nobody knows, on a line of its own, so that it can be copied.
 func resolves(t *text.Printer, call *regie.Call) string {
 	return "  " + t.T("regie runs resolve %s happened", call.ID.String())
-}
-
-// pastOwn writes what came of the commands that the person gave, as it was shown when they had ended.
-func (s *Stream) pastOwn(calls []regie.Call) {
-	for i := range calls {
-		call := &calls[i]
-		switch call.State {
-		case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
-			continue
-		}
-		switch {
-		case OwnOutcome(s.Text, call, s.Note):
-		case call.Error != nil:
-			s.Note("  " + s.Text.T("the command was not run"))
-		default: // erased
-			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", call.RoundID))
-		}
-	}
 }
 
 // OwnShown is how many lines are shown of what came of a person's own command.

@@ -14,7 +14,7 @@ import (
 // begin takes up the session that was asked for, shows its last messages, and finds out how it stands.
 func (c *Chat) begin(ctx context.Context) error {
 	if c.Terminal {
-		c.stream.Note(c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root, c.Request.Model))
+		c.stream.Note(c.greeting())
 	}
 	if c.Continue == "" {
 		return nil
@@ -30,6 +30,14 @@ func (c *Chat) begin(ctx context.Context) error {
 	c.seen = past.View.Head
 	c.feed = Follow(ctx, c.Control, c.session, past.View.Head)
 	return nil
+}
+
+// greeting is the first line, with the model where it is known already.
+func (c *Chat) greeting() string {
+	if c.Request.Model == "" {
+		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root)
+	}
+	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root, c.Request.Model)
 }
 
 // shownRounds is how many messages with their answers are shown before one goes on.
@@ -92,29 +100,41 @@ func (s *Stream) copies(view *store.SessionView, most int) {
 		return
 	}
 	s.Note(s.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID), strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + s.Text.T("the files of the workspace were not forked"))
-	var copies []*regie.Message
+	var copies []*store.MessageView
 	asked := 0
 	for i := len(view.Thread) - 1; i >= 0 && asked < most; i-- {
 		m := &view.Thread[i].Message
 		if m.Copied == nil || m.System != nil {
 			continue
 		}
-		if copies = append(copies, m); m.Sender == regie.SenderUser {
+		if copies = append(copies, &view.Thread[i]); m.Sender == regie.SenderUser {
 			asked++
 		}
 	}
-	for _, m := range slices.Backward(copies) {
-		switch text := Said(s.Text, m); {
-		case m.Sender == regie.SenderUser:
+	for _, one := range slices.Backward(copies) {
+		switch text := Said(s.Text, &one.Message); {
+		case one.Message.Sender == regie.SenderUser:
 			s.Note("› " + strings.ReplaceAll(text, "\n", "\n  "))
 		case text != "":
 			s.write(text)
 			s.fresh()
 		}
+		own := one.Message.AI != nil && one.Message.Author.Kind == regie.AuthorUser
+		n := max(0, len(one.Calls)-maxPastCalls)
+		if n > 0 {
+			s.earlier(n, one.Calls[0].RoundID)
+		}
+		s.pastCalls(one.Calls[n:], own)
+		if own {
+			s.pastOwn(one.Calls)
+		}
 	}
 }
 
-// past writes a round as it was: the message, the calls, the answer.
+// maxPastCalls is how many calls of a round are shown of a past, the last ones.
+const maxPastCalls = 20
+
+// past writes a round as it was while it ran: the message, the replies with the calls, and how it ended where that was without an answer.
 func (s *Stream) past(view *store.RoundView) {
 	if _, gone := regie.Standing(view.Undos, regie.ID{}); !gone.IsZero() {
 		s.Note("  " + s.Text.T("(taken back: regie runs show %s)", view.Round.ID))
@@ -123,26 +143,83 @@ func (s *Stream) past(view *store.RoundView) {
 	if view.Trigger != nil && view.Trigger.LinearText() != "" {
 		s.Note("› " + strings.ReplaceAll(view.Trigger.LinearText(), "\n", "\n  "))
 	}
-	calls := 0
+	for i := range view.Enrichments {
+		s.fold.names(&view.Enrichments[i].Message)
+		s.pastCalls(view.Enrichments[i].Calls, false)
+	}
+	left := -maxPastCalls // calls that are not shown
+	for i := range view.Exchanges {
+		left += len(view.Exchanges[i].Calls)
+	}
+	if left > 0 {
+		s.earlier(left, view.Round.ID)
+	}
 	for i := range view.Exchanges {
 		e := &view.Exchanges[i]
-		if e.Reason == regie.ExchangeCommand {
-			s.pastOwn(e.Calls)
+		n := max(0, min(left, len(e.Calls)))
+		if left -= n; n > 0 && n == len(e.Calls) {
 			continue
 		}
-		calls += len(e.Calls)
-		if e.Reply == nil || e.Reply.AI == nil || len(e.Calls) > 0 && i+1 < len(view.Exchanges) {
+		if e.Reply != nil && e.Reply.AI != nil {
+			s.pastReply(e.Reply)
+		}
+		s.pastCalls(e.Calls[n:], e.Reason == regie.ExchangeCommand)
+	}
+	if view.Round.State == regie.RoundEnded && view.Round.End != "" {
+		s.ended(view.Round.End, view.Round.EndNote)
+	}
+	for i := range view.Exchanges {
+		if view.Exchanges[i].Reason == regie.ExchangeCommand {
+			s.pastOwn(view.Exchanges[i].Calls)
+		}
+	}
+}
+
+// pastReply writes what a model said.
+func (s *Stream) pastReply(m *regie.Message) {
+	said := m.AI.Text()
+	if strings.HasPrefix(said, regie.InvalidFormat) {
+		s.unreadable(said, place{m.RoundID, m.Exchange})
+		return
+	}
+	s.write(said)
+	s.fresh()
+}
+
+// earlier says that a run had more calls.
+func (s *Stream) earlier(calls int, round regie.ID) {
+	s.Note("  " + s.Text.T("(calls before these: %d; regie runs show %s)", calls, round))
+}
+
+// pastCalls writes what came of calls, as it was shown when they had their results. own are a person's commands.
+func (s *Stream) pastCalls(calls []regie.Call, own bool) {
+	for i := range calls {
+		call := &calls[i]
+		if !call.State.Settled() {
 			continue
 		}
-		switch calls {
-		case 0:
-		case 1:
-			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", view.Round.ID))
-		default:
-			s.Note("  " + s.Text.T("(%d calls: regie runs show %s)", calls, view.Round.ID))
+		o := callOutcome(call)
+		if own && !o.exited(call.Result) && call.Error == nil && call.NotRun == "" { // erased: nobody can tell any more whether it failed
+			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", call.RoundID))
+			continue
 		}
-		calls = 0
-		s.write(e.Reply.AI.Text())
-		s.fresh()
+		for _, line := range s.fold.result(s.Text, &o) {
+			if s.Mark != nil {
+				line += s.Mark(call.ID)
+			}
+			s.Note(line)
+		}
+	}
+	for _, line := range s.fold.rest(s.Text) {
+		s.Note(line)
+	}
+}
+
+// pastOwn writes what the commands that the person gave put out, and why they ended.
+func (s *Stream) pastOwn(calls []regie.Call) {
+	for i := range calls {
+		if calls[i].State.Settled() {
+			OwnOutcome(s.Text, &calls[i], s.Note)
+		}
 	}
 }

@@ -21,7 +21,7 @@ type Stream struct {
 	Out, Err io.Writer // the replies; all else
 	Text     *text.Printer
 	// Mark is what a surface adds to the line of a call's result: how it is unfolded. nil adds nothing.
-	Mark func(*regie.Event) string
+	Mark func(call regie.ID) string
 	// Apart says that a note has its place above a reply that is being written, and ends none of its lines.
 	Apart bool
 
@@ -136,10 +136,7 @@ func (s *Stream) Item(item dispatch.Item) {
 			s.came = item.Event
 			continue
 		}
-		if s.Mark != nil {
-			line += s.Mark(item.Event)
-		}
-		s.Note(line)
+		s.Note(line + s.mark(item.Event))
 	}
 	switch item.Event.Type {
 	case regie.EventMessage:
@@ -342,22 +339,27 @@ func (s *Stream) round(event *regie.Event) {
 		return
 	}
 	s.reply, s.shown, s.batch = place{}, "", place{}
-	defer func() { s.limited = false }()
-	switch body.End {
+	s.ended(body.End, body.Note)
+	s.limited = false
+}
+
+// ended says how a round ended that has no answer.
+func (s *Stream) ended(end regie.RoundEnd, note regie.Sentence) {
+	switch end {
 	case regie.EndAnswered, regie.EndCompleted:
-		if !body.Note.IsZero() {
-			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
+		if !note.IsZero() {
+			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
 		}
 	case regie.EndLimit, regie.EndEarlyStop:
 		if !s.limited { // else the message has said it
-			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
+			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
 		}
 	case regie.EndInterrupted:
 		s.Note(s.Text.T("interrupted"))
 	case regie.EndStopped:
 		s.Note(s.Text.T("stopped"))
 	default:
-		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
+		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
 	}
 }
 
@@ -376,9 +378,9 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 		if len(n.Said) > 0 {
 			return plain.Strip(said(t, n.Said))
 		}
-		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, n.Text))
+		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeNetworkGiveUp:
-		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, n.Text))
+		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeBudget:
 		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
@@ -462,35 +464,13 @@ func FallbackLine(t *text.Printer, event *regie.Event) string {
 	if json.Unmarshal(event.Body, &f) != nil || f.Provider == "" { // erased
 		return t.T("another provider goes on")
 	}
-	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(f.Text)))
+	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(reason(t, f.Why, f.Text))))
 }
 
-// ToolLine is a call's result as one line, and "" for what is none.
-func ToolLine(t *text.Printer, event *regie.Event) string {
-	var body struct {
-		Tool       string           `json:"tool"`
-		About      string           `json:"about"`
-		State      regie.CallState  `json:"state"`
-		Code       regie.NotRunCode `json:"code"`
-		Error      regie.Code       `json:"error"`
-		Recovered  bool             `json:"recovered"`
-		DurationUS int64            `json:"duration_us"`
+// reason is a failure's sentence in the language of the surface; what was stored before there was one is in its own words.
+func reason(t *text.Printer, said regie.Sentence, text string) string {
+	if said.IsZero() {
+		return text
 	}
-	if json.Unmarshal(event.Body, &body) != nil {
-		return ""
-	}
-	mark, why := "✓", ""
-	switch {
-	case body.State != regie.CallSucceeded && body.Code != "":
-		mark, why = "–", " "+string(body.Code)
-	case body.State != regie.CallSucceeded:
-		mark, why = "✗", " "+string(body.Error)
-	case body.Recovered:
-		why = " " + t.T("(recovered after the crash)")
-	}
-	about := ""
-	if body.About != "" {
-		about = " " + plain.Line(body.About)
-	}
-	return plain.Strip(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, plain.Line(body.Tool), about, float64(body.DurationUS)/1000, why))
+	return t.Sentence(said)
 }

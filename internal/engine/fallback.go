@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -123,18 +122,21 @@ func (r *run) hasFailed(i int) bool {
 }
 
 // why is what people are told where nobody answers: the provider's own words, or those of each that was asked.
-func (r *run) why(failed *provider.Error) string {
+func (r *run) why(failed *provider.Error) regie.Sentence {
 	switch len(r.failures) {
 	case 0:
-		return failed.Message
+		return failed.Sentence()
 	case 1:
-		return r.failures[0].err.Message
+		return r.failures[0].err.Sentence()
 	}
-	said := make([]string, len(r.failures))
+	var out regie.Sentence
 	for i, f := range r.failures {
-		said[i] = r.targets[f.at].provider + ": " + f.err.Message
+		one := regie.SayOf("%s: %s", regie.Verbatim(r.targets[f.at].provider), f.err.Sentence())
+		if out = regie.SayOf("%s; %s", out, one); i == 0 {
+			out = one
+		}
 	}
-	return strings.Join(said, "; ")
+	return out
 }
 
 // mayComeBack reports whether one of those that were asked may answer later.
@@ -154,7 +156,7 @@ func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error
 		Attempt: r.failedAttempt(failed, took), Retry: r.once(to),
 		Fallback: &regie.Fallback{
 			RoundID: r.round.ID, Exchange: r.exchange.Number, Attempt: r.exchange.Attempt, Provider: t.provider, Model: t.model,
-			Instead: r.round.Provider, Code: told.Code, Text: told.Message,
+			Instead: r.round.Provider, Code: told.Code, Text: told.Message, Why: told.Sentence(),
 		},
 	})
 	if err == nil {

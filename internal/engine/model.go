@@ -235,11 +235,11 @@ func (r *run) tryAgain(failed *provider.Error, took, wait time.Duration) error {
 // giveUp ends the round with the provider's own words, kept for the audit (spec 3.6, decision 42).
 func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 	why := r.why(failed)
-	message := r.system(regie.SystemNetworkError, why)
+	message := r.told(regie.SystemNetworkError, why)
 	message.ExcludeFromPrompt = true
 	end := r.ended(r.round.Counters, regie.EndProviderError, r.advised(failed, why))
 	if r.automation() { // nobody watches (decision 42)
-		end.End.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why}
+		end.End.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why.String(), Said: []regie.Sentence{why}}
 	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end})
 	return r.moved(out, err, end)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,24 +60,39 @@ func moment(wait time.Duration) string {
 }
 
 // advised is why nobody answers, in their own words, and what a person can do: not before the moment that the server wishes, if it does.
-func (r *run) advised(failed *provider.Error, why string) regie.Sentence {
+func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence {
 	if _, wish := r.until(failed); wish > 0 {
-		return regie.Say("%s. Its server asks to wait until %s: try again then, or use another model.", strings.TrimSuffix(why, "."), moment(wish))
+		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.", unstopped(why), regie.Verbatim(moment(wish)))
 	}
 	if failed.Code != regie.CodeProviderBusy || !failed.Retryable {
-		return regie.Verbatim(why)
+		return why
 	}
-	why = strings.TrimSuffix(why, ".")
+	why = unstopped(why)
 	switch {
 	case len(r.failures) > 1: // all of them were asked
-		return regie.Say("%s. Try again in a while.", why)
+		return regie.SayOf("%s. Try again in a while.", why)
 	case failed.Status == http.StatusTooManyRequests:
-		return regie.Say("%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
+		return regie.SayOf("%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
 	case failed.Status >= http.StatusInternalServerError && failed.Status != http.StatusServiceUnavailable && failed.Status != 529:
-		return regie.Say("%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
+		return regie.SayOf("%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
 	default:
-		return regie.Say("%s. Try again in a while, or use another model.", why)
+		return regie.SayOf("%s. Try again in a while, or use another model.", why)
 	}
+}
+
+// unstopped is a sentence without the full stop at its end, where another follows it.
+func unstopped(s regie.Sentence) regie.Sentence {
+	switch {
+	case len(s.About) > 0:
+		s.About = slices.Clone(s.About)
+		last := &s.About[len(s.About)-1]
+		*last = unstopped(*last)
+	case len(s.Args) > 0:
+		s.Args = slices.Clone(s.Args)
+		last := &s.Args[len(s.Args)-1]
+		*last = strings.TrimSuffix(*last, ".")
+	}
+	return s
 }
 
 // waitNetwork has the round wait until the model may answer again, without a holder (decisions 25 and 42): every 30 s at first, later
@@ -91,7 +107,7 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	if r.outage != nil {
 		outage = *r.outage
 	} else {
-		in.Message = r.system(regie.SystemNetworkError, why)
+		in.Message = r.told(regie.SystemNetworkError, why)
 		in.Message.ExcludeFromPrompt = true
 		if wish > 0 {
 			in.Message.System.Said = []regie.Sentence{r.waits(why, wish)}
@@ -99,7 +115,7 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	}
 	outage.Tries++
 	lasted := now.Sub(outage.Since)
-	notice := regie.Notice{RoundID: r.round.ID, Since: outage.Since, Text: why}
+	notice := regie.Notice{RoundID: r.round.ID, Since: outage.Since, Text: why.String(), Why: why}
 	switch giveUp := r.cfg.NetworkGiveUp; {
 	case giveUp > 0 && lasted >= giveUp:
 		notice.Kind, in.Notice, in.Pause = regie.NoticeNetworkGiveUp, &notice, true
@@ -124,8 +140,8 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 }
 
 // waits says until when a round waits because a server wants it.
-func (r *run) waits(why string, wish time.Duration) regie.Sentence {
-	return regie.Say("%s; its server asks to wait until %s, and the run does", strings.TrimSuffix(why, "."), moment(wish))
+func (r *run) waits(why regie.Sentence, wish time.Duration) regie.Sentence {
+	return regie.SayOf("%s; its server asks to wait until %s, and the run does", unstopped(why), regie.Verbatim(moment(wish)))
 }
 
 // nextTry is when a model is asked again that could not be reached: after the usual time, or as long as its server wishes, but not later than

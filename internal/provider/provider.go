@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -263,6 +265,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// Message is one sentence with the vendor's own words where there are any; never a key.
 	Message string
+	// Said is what Regie says of it, for people who read another language, with the vendor's words as they are. It may be missing, and Message may go on
+	// behind it: see Sentence.
+	Said regie.Sentence
 	// Partial is the text that had streamed in before the failure.
 	Partial string
 	// Usage is what the vendor reported before the failure.
@@ -272,6 +277,44 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
+
+// Tell gives the error its sentence, and the English of it as its message.
+func (e *Error) Tell(said regie.Sentence) *Error {
+	e.Said, e.Message = said, said.String()
+	return e
+}
+
+// Sentence is the message for people: in their language as far as it is Regie's own.
+func (e *Error) Sentence() regie.Sentence {
+	rest, is := strings.CutPrefix(e.Message, e.Said.String())
+	if said, ok := behind(e.Said, rest); is && ok {
+		return said
+	}
+	return regie.Verbatim(e.Message)
+}
+
+// behind has words follow a sentence, where it ends with words as they are.
+func behind(s regie.Sentence, words string) (out regie.Sentence, ok bool) {
+	switch {
+	case s.IsZero():
+		return s, false
+	case words == "":
+		return s, true
+	case !strings.HasSuffix(s.Format, "%s"):
+		return s, false
+	case len(s.About) > 0:
+		s.About = slices.Clone(s.About)
+		last := &s.About[len(s.About)-1]
+		*last, ok = behind(*last, words)
+		return s, ok
+	case len(s.Args) > 0:
+		s.Args = slices.Clone(s.Args)
+		s.Args[len(s.Args)-1] += words
+		return s, true
+	default:
+		return s, false
+	}
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

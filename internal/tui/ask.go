@@ -378,7 +378,7 @@ func (a *approving) view(m *model) [][]span {
 		}
 		lines = append(lines, []span{{text: "  " + where}})
 		for i, scope := range a.review().Preview.Scopes {
-			lines = m.choice(lines, i == a.picked, fmt.Sprintf("%d  %s", i+1, plain.Line(t.Sentence(scope.Sentence))), width)
+			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1), plain.Line(t.Sentence(scope.Sentence)), width)
 		}
 		holds := t.T("without end")
 		if d := spans[a.holds]; d > 0 {
@@ -412,20 +412,23 @@ func (a *approving) view(m *model) [][]span {
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
 
-// choice adds one of several things, marked where it is picked.
-func (m *model) choice(above [][]span, picked bool, text string, width int) [][]span {
-	mark, s := "    ", style{}
-	if picked {
-		mark, s = "  ▸ ", style{bold: true, fg: cyan}
-	}
+// choice adds one of several things, marked where it is picked. number is what it is called by; in a tiny terminal it goes before anything of the text does.
+func (m *model) choice(above [][]span, picked bool, box, number, text string, width int) [][]span {
 	indent := "       " // below the text, behind its number
 	if width < 40 {
 		indent = "    "
 	}
-	lines := wrap([]span{{text, s}}, width-len(indent))
-	out := make([][]span, len(lines))
-	for i, line := range lines {
-		before := mark
+	edge, mark, s := "  ", "  ", style{}
+	if picked {
+		mark, s = "▸ ", style{bold: true, fg: cyan}
+	}
+	out := wrap([]span{{box + number + text, s}}, width-len(indent))
+	if picked && m.screen.height < tiny && len(out) > 1 {
+		out = wrap([]span{{mark + box + text, s}}, m.screen.width-1)
+		edge, mark, indent = "", "", ""
+	}
+	for i, line := range out {
+		before := edge + mark
 		if i > 0 {
 			before = indent
 		}

@@ -199,10 +199,12 @@ func (p *popup) accept(m *model) {
 	*p = popup{}
 }
 
-func (p *popup) view(m *model, width int) [][]span {
-	from := min(max(0, p.picked-maxOffers/2), max(0, len(p.offers)-maxOffers))
+// view is as much of what is offered as fits into so many lines, around what is picked.
+func (p *popup) view(m *model, width, most int) [][]span {
+	most = min(most, maxOffers, max(2, m.screen.height/3))
+	from := min(max(0, p.picked-most/2), max(0, len(p.offers)-most))
 	var out [][]span
-	for i := from; i < min(len(p.offers), from+min(maxOffers, max(2, m.screen.height/3))); i++ {
+	for i := from; i < min(len(p.offers), from+most); i++ {
 		s, mark := style{}, "  "
 		if i == p.picked {
 			s, mark = style{fg: cyan, bold: true}, "▸ "

@@ -96,10 +96,15 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 // suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and other programs wait for it.
 func (m *model) suspend() tea.Cmd {
 	if m.IsEngine != nil && m.IsEngine() {
-		m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
+		m.stays()
 		return nil
 	}
 	return tea.Suspend
+}
+
+// stays says why Ctrl-Z stops nothing.
+func (m *model) stays() {
+	m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
 }
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.

@@ -66,7 +66,7 @@ func (p *picking) view(m *model) [][]span {
 	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))
 	for i := from; i < min(len(fits), from+most); i++ {
 		if i == p.picked { // the whole of it is seen
-			lines = m.choice(lines, true, plain.Line(fits[i].text), width)
+			lines = m.choice(lines, true, "", "", plain.Line(fits[i].text), width)
 			continue
 		}
 		lines = append(lines, []span{{text: "    " + cut(plain.Line(fits[i].text), width-5)}})

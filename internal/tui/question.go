@@ -200,7 +200,7 @@ func (q *questioning) view(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		lines = m.choice(lines, i == q.picked, box+fmt.Sprintf("%d  %s", i+1, plain.Line(module.Options[i])), width)
+		lines = m.choice(lines, i == q.picked, box, fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i]), width)
 	}
 	list := []string{t.T("[Enter] answer")}
 	if module.AllowMultiple {

@@ -263,12 +263,14 @@ func (m *model) takeUp(past *chat.Past) {
 	if m.Request.Model == "" {
 		m.meter.provider, m.meter.model = past.View.Provider, past.View.Model
 	}
+	for i := range past.Rounds {
+		m.work.past(&past.Rounds[i])
+	}
 	m.stream.Past(past)
 	m.paper.flush()
 	m.paper.space()
 	m.last, m.round, m.seen, m.own = past.Last, past.Running, past.View.Head, chat.OwnRunning(past)
 	for i := range past.Rounds {
-		m.work.past(m, &past.Rounds[i])
 		if past.Rounds[i].Round.ID == past.Running {
 			m.began = past.Rounds[i].Round.StartedAt
 			m.work.plan = planOf(&past.Rounds[i])
@@ -379,6 +381,10 @@ func (m *model) interrupt() tea.Cmd {
 type signalled struct{ signal os.Signal }
 
 func (m *model) signal(s os.Signal) tea.Cmd {
+	if s == syscall.SIGTSTP { // in the person's editor; it is refused already
+		m.stays()
+		return nil
+	}
 	if s == syscall.SIGINT && !m.round.IsZero() && !m.interrupting {
 		return m.interrupt()
 	}

@@ -34,7 +34,7 @@ func (m *model) View() tea.View {
 	}
 	width, room := m.screen.width, m.screen.height-1
 	input, y, x := m.input(width, max(1, room/2))
-	below := m.below(width)
+	below := m.below(width, max(1, room-len(input)))
 	gap := 1
 	if m.screen.height < tiny { // what is asked goes before the prompt, which has not the keyboard, and before the empty line
 		gap = 0
@@ -96,7 +96,7 @@ func (m *model) asked(most int) (lines [][]span, fits bool) {
 	picked := m.screen.to - m.screen.from
 	if m.screen.said.Width < narrow || picked > most || most == 0 {
 		m.screen.small = true
-		return [][]span{{{cut(m.Text.T("too small"), m.screen.said.Width-1), style{fg: yellow}}}}, false
+		return m.tooSmall(most), false
 	}
 	if len(lines) <= most {
 		return lines, true
@@ -105,7 +105,35 @@ func (m *model) asked(most int) (lines [][]span, fits bool) {
 	keys = keys[:min(len(keys), most-picked)]
 	room := min(most-len(keys), len(body))
 	from := max(0, m.screen.to-room)
-	return slices.Concat(body[from:from+room], keys), false
+	body = body[from : from+room]
+	if len(keys) == 0 && picked > 0 {
+		body[len(body)-1] = m.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
+	}
+	return slices.Concat(body, keys), false
+}
+
+// keysBehind puts as many keys as fit behind the last line of what is picked, where they have no line of their own.
+func (m *model) keysBehind(line []span, keys [][]span) []span {
+	for _, key := range slices.Concat(keys...) {
+		more := append(slices.Clip(line), span{text: " "}, span{strings.TrimSpace(key.text), key.style})
+		if wide(more) > m.screen.width-1 {
+			break
+		}
+		line = more
+	}
+	return line
+}
+
+// tooSmall says, in at most so many lines, that what is asked has no room, and the keys that there are then: as much of it as fits.
+func (m *model) tooSmall(most int) (lines [][]span) {
+	esc := m.Text.T("[Esc]")
+	for _, said := range []string{m.Text.T("too small to answer: make the terminal larger, or %s", esc), m.Text.T("too small: %s", esc), esc} {
+		lines = wrap([]span{{said, style{fg: yellow}}}, m.screen.said.Width-1)
+		if len(lines) <= most {
+			break
+		}
+	}
+	return lines[:min(len(lines), max(most, 1))]
 }
 
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
@@ -141,9 +169,12 @@ func (m *model) pasted(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// below is what stands under the prompt: what can be completed, or the status.
-func (m *model) below(width int) [][]span {
-	lines := m.popup.view(m, width)
+// below is what stands under the prompt, in at most so many lines: what can be completed, before the status.
+func (m *model) below(width, most int) [][]span {
+	if m.history.searching && m.screen.height <= 3 { // what is found has the place
+		return nil
+	}
+	lines := m.popup.view(m, width, most)
 	hint := m.hint
 	if hint == "" && !m.round.IsZero() {
 		hint = m.runHint
@@ -151,7 +182,8 @@ func (m *model) below(width int) [][]span {
 	if hint != "" {
 		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
-	return append(lines, m.status(width))
+	lines = append(lines, m.status(width))
+	return lines[:min(len(lines), most)]
 }
 
 // queued are the messages that wait for their turn.

@@ -133,18 +133,15 @@ func (w *work) number(call, round regie.ID, tool string) {
 }
 
 // mark is what stands behind a call's result: the number under which it is unfolded.
-func (w *work) mark(event *regie.Event) string {
-	var body struct {
-		CallID regie.ID `json:"call_id"`
-	}
-	if json.Unmarshal(event.Body, &body) != nil || w.known[body.CallID] == 0 {
+func (w *work) mark(call regie.ID) string {
+	if w.known[call] == 0 {
 		return ""
 	}
-	return fmt.Sprintf("  [%d]", w.known[body.CallID])
+	return fmt.Sprintf("  [%d]", w.known[call])
 }
 
-// past numbers the calls of a round that was taken up.
-func (w *work) past(_ *model, view *store.RoundView) {
+// past numbers the calls of a round that is taken up.
+func (w *work) past(view *store.RoundView) {
 	for i := range view.Exchanges {
 		for n := range view.Exchanges[i].Calls {
 			call := &view.Exchanges[i].Calls[n]

@@ -49,7 +49,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	server, err := wire.New(wire.Config{
 		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"), Example: DefaultAddress, API: "Messages", Header: header,
-		Idle: cfg.Idle, Judge: judge, NotRunning: "start the model server there, or set its address",
+		Idle: cfg.Idle, Judge: judge, NotRunning: regie.Say("start the model server there, or set its address"),
 	})
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	server, err := wire.New(wire.Config{
 		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), version), Example: DefaultAddress, API: "Gemini", Header: header,
-		Idle: cfg.Idle, Judge: judge, Details: details, NotRunning: "start the model server there, or set its address",
+		Idle: cfg.Idle, Judge: judge, Details: details, NotRunning: regie.Say("start the model server there, or set its address"),
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func judge(e *provider.Error, kind, said string) {
 	switch {
 	case strings.Contains(said, "API key not valid"), strings.Contains(said, "API key expired"), strings.Contains(said, "API Key not found"):
 		e.Code, e.Retryable = regie.CodeProviderAuth, false // it comes as 400
-		e.Message = "check the API key: " + said
+		_ = e.Tell(regie.Say("check the API key: %s", said))
 	case e.Status != 0: // the status says the rest
 	case kind == "UNAUTHENTICATED", kind == "PERMISSION_DENIED":
 		e.Code, e.Retryable = regie.CodeProviderAuth, false

@@ -63,7 +63,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	server, err := wire.New(wire.Config{
 		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama", Header: header, Idle: cfg.Idle, Judge: judge,
-		NotRunning: "Ollama is not running; start it with: ollama serve",
+		NotRunning: regie.Say("Ollama is not running; start it with: ollama serve"),
 	})
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func New(cfg Config) (*Provider, error) {
 	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
 	settings := wire.Config{
 		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions", Header: header, Idle: cfg.Idle, Dial: cfg.Dial,
-		Judge: p.judge, NotRunning: "start the model server there, or set REGIE_BASE_URL to where it runs",
+		Judge: p.judge, NotRunning: regie.Say("start the model server there, or set REGIE_BASE_URL to where it runs"),
 	}
 	var err error
 	if p.server, err = wire.New(settings); err != nil {

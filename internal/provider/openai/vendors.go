@@ -201,7 +201,8 @@ func judgeGroq(e *provider.Error, kind, _ string) {
 func judgeOpenRouter(e *provider.Error, _, said string) {
 	switch {
 	case e.Status == http.StatusForbidden:
-		e.Code, e.Message = regie.CodeProviderRejected, "the model's server refused the request with 403, for moderation or a rule of the account: "+said
+		e.Code = regie.CodeProviderRejected
+		_ = e.Tell(regie.Say("the model's server refused the request with 403, for moderation or a rule of the account: %s", said))
 	case e.Status == http.StatusPaymentRequired && e.RetryAfter > 0: // what is under way takes all of the budget for the moment
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
 	}

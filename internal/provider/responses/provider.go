@@ -46,7 +46,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	server, err := wire.New(wire.Config{
 		Address: cfg.BaseURL, Example: DefaultAddress, API: "Responses", Header: header, Idle: cfg.Idle, Judge: judge,
-		NotRunning: "start the model server there, or set REGIE_BASE_URL to where it runs",
+		NotRunning: regie.Say("start the model server there, or set REGIE_BASE_URL to where it runs"),
 	})
 	if err != nil {
 		return nil, err

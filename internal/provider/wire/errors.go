@@ -25,7 +25,7 @@ import (
 
 // Truncated is the error of a stream that ended before its terminal marker (spec 12.6, trap 1).
 func Truncated() *provider.Error {
-	return &provider.Error{Code: regie.CodeTruncatedStream, Retryable: true, Message: "the model's stream ended before the reply was whole"}
+	return (&provider.Error{Code: regie.CodeTruncatedStream, Retryable: true}).Tell(regie.Say("the model's stream ended before the reply was whole"))
 }
 
 // Broken is the error of a stream that does not keep to its format.
@@ -43,29 +43,29 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(context.Cause(inner), errSilent), strings.Contains(err.Error(), "timeout awaiting response headers"):
-		return &provider.Error{Code: regie.CodeTimeout, Retryable: true, Message: fmt.Sprintf("the model sent nothing for %s", s.cfg.Idle), Err: err}
+		return (&provider.Error{Code: regie.CodeTimeout, Retryable: true, Err: err}).Tell(regie.Say("the model sent nothing for %s", s.cfg.Idle.String()))
 	case errors.Is(err, sse.ErrTooLong), errors.Is(err, bufio.ErrTooLong):
-		return &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model's server sent an event longer than 8 MiB", Err: err}
+		return (&provider.Error{Code: regie.CodeReplyTooLarge, Err: err}).Tell(regie.Say("the model's server sent an event longer than 8 MiB"))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		if begun {
 			return Truncated()
 		}
 	case !begun && offline(err):
-		message := "the model's server " + s.cfg.Address + " cannot be reached: " + reason(err)
+		said := regie.Say("the model's server %s cannot be reached: %s", s.cfg.Address, reason(err))
 		switch {
 		case s.local && errors.Is(err, syscall.ECONNREFUSED): // what else goes wrong there is no reason to start it
-			message = "nothing answers at " + s.cfg.Address + ": " + s.cfg.NotRunning
+			said = regie.SayOf("%s: %s", regie.Say("nothing answers at %s", s.cfg.Address), s.cfg.NotRunning)
 		case errors.As(err, &slow) && slow.Timeout():
-			message = "the model's server " + s.cfg.Address + " cannot be reached: it does not answer"
+			said = regie.Say("the model's server %s cannot be reached: it does not answer", s.cfg.Address)
 		case strings.Contains(err.Error(), plainHTTP):
-			message = "the model's server " + s.cfg.Address + " cannot be reached: it speaks http and not https; write its address with http://"
+			said = regie.Say("the model's server %s cannot be reached: it speaks http and not https; write its address with http://", s.cfg.Address)
 		}
-		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
+		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
 	case !begun && (strings.Contains(err.Error(), tlsAlert) || errors.Is(err, errAlert) && strings.HasPrefix(s.base, "http://")):
-		message := "the model's server " + s.cfg.Address + " cannot be reached: " + speaksTLS
-		return &provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Message: message, Err: err}
+		said := regie.Say("the model's server %s cannot be reached: it speaks https and not http; write its address with https://", s.cfg.Address)
+		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
 	}
-	return &provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Message: "the connection to the model broke: " + reason(err), Err: err}
+	return (&provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Err: err}).Tell(regie.Say("the connection to the model broke: %s", reason(err)))
 }
 
 // plainHTTP is how the standard library says that a server began to speak http where it should have begun TLS.
@@ -76,8 +76,6 @@ const tlsAlert = `malformed HTTP response "\x15\x03`
 
 // wantsTLS is what servers say to http where they speak TLS: Go's, and nginx and Apache.
 var wantsTLS = []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server"}
-
-const speaksTLS = "it speaks https and not http; write its address with https://"
 
 // offline reports whether the request was certainly not sent (decision 42).
 func offline(err error) bool {
@@ -100,31 +98,34 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	data, _ := io.ReadAll(io.LimitReader(body, 64<<10)) // what came is enough for a message
 	said, kind := VendorWords(s.hide(data))
 	e := &provider.Error{Status: status, RetryAfter: RetryAfter(header)}
-	hint := ""
+	answer := strconv.Itoa(status)
+	told := regie.Say("the model's server answered %s", answer)
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e.Code, hint = regie.CodeProviderAuth, ": check the API key"
+		e.Code, told = regie.CodeProviderAuth, regie.Say("the model's server answered %s: check the API key", answer)
 	case status == http.StatusPaymentRequired, status == http.StatusTooManyRequests && kind == "insufficient_quota":
-		e.Code, hint = regie.CodeProviderQuota, ": the account has no credit left"
+		e.Code, told = regie.CodeProviderQuota, regie.Say("the model's server answered %s: the account has no credit left", answer)
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
 	case status == http.StatusBadRequest && slices.ContainsFunc(wantsTLS, func(words string) bool { return bytes.Contains(data, []byte(words)) }):
-		return &provider.Error{Code: regie.CodeProviderRejected, Status: status, Misplaced: true, Message: "the model's server " + s.cfg.Address + " cannot be asked: " + speaksTLS}
+		told = regie.Say("the model's server %s cannot be asked: it speaks https and not http; write its address with https://", s.cfg.Address)
+		return (&provider.Error{Code: regie.CodeProviderRejected, Status: status, Misplaced: true}).Tell(told)
 	case tooLong(status, kind, said):
-		e.Code, hint = regie.CodeContextTooLarge, ": the prompt is larger than the model's window"
+		e.Code, told = regie.CodeContextTooLarge, regie.Say("the model's server answered %s: the prompt is larger than the model's window", answer)
 	case status >= 300 && status < 400:
-		e.Code, e.Misplaced, hint = regie.CodeProviderRejected, true, ": it redirects, which is not followed; check the address"
+		e.Code, e.Misplaced = regie.CodeProviderRejected, true
+		told = regie.Say("the model's server answered %s: it redirects, which is not followed; check the address", answer)
 	default:
 		e.Code = regie.CodeProviderRejected
 		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone
 		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
-			hint = s.elsewhere()
+			told = s.elsewhere(answer)
 		}
 	}
-	e.Message = fmt.Sprintf("the model's server answered %d", status) + hint
 	if said != "" {
-		e.Message += ": " + said
+		told = regie.SayOf("%s: %s", told, regie.Verbatim(said))
 	}
+	_ = e.Tell(told)
 	s.judge(e, kind, said, data)
 	return e
 }
@@ -142,7 +143,7 @@ func (s *Server) judge(e *provider.Error, kind, said string, body []byte) {
 // InBand names an error that the server sent in place of the rest of a stream: it is its own word, in the form of an error's body.
 func (s *Server) InBand(data []byte) *provider.Error {
 	said, kind := VendorWords(s.hide(data))
-	e := &provider.Error{Code: regie.CodeProviderBusy, Retryable: true, Message: "the model's server reported an error: " + said}
+	e := (&provider.Error{Code: regie.CodeProviderBusy, Retryable: true}).Tell(regie.Say("the model's server reported an error: %s", said))
 	switch {
 	case kind == "insufficient_quota":
 		e.Code, e.Retryable = regie.CodeProviderQuota, false
@@ -167,13 +168,13 @@ func overloaded(kind string) bool {
 }
 
 // elsewhere is what to look at where a server knows no such thing: the address, where it lacks the path of the example, else the model.
-func (s *Server) elsewhere() string {
+func (s *Server) elsewhere(answer string) regie.Sentence {
 	example, err := url.Parse(s.cfg.Example)
 	given, failed := url.Parse(s.cfg.Address)
 	if err == nil && failed == nil && strings.Trim(given.Path, "/") == "" && example.Path != "" {
-		return ": its address may lack a path; try " + strings.TrimRight(s.cfg.Address, "/") + example.Path
+		return regie.Say("the model's server answered %s: its address may lack a path; try %s", answer, strings.TrimRight(s.cfg.Address, "/")+example.Path)
 	}
-	return ": is it the model's name, or the address? regie models shows both"
+	return regie.Say("the model's server answered %s: is it the model's name, or the address? regie models shows both", answer)
 }
 
 // notAStream reads an answer with status 200 that is no stream: a proxy's page, or an error.
@@ -181,17 +182,17 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	data, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 	said, _ := VendorWords(s.hide(data))
 	var object map[string]json.RawMessage
-	message := fmt.Sprintf("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address, s.cfg.API, Clip(OneLine(kind), 60))
+	told := regie.Say("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address, s.cfg.API, Clip(OneLine(kind), 60))
 	switch isObject := json.Unmarshal(data, &object) == nil; {
 	case isObject && object["error"] != nil:
-		message = fmt.Sprintf("the model's server %s answered with an error in place of a stream", s.cfg.Address)
+		told = regie.Say("the model's server %s answered with an error in place of a stream", s.cfg.Address)
 	case isObject && (object["choices"] != nil || object["content"] != nil || object["message"] != nil || object["output"] != nil):
-		message, said = fmt.Sprintf("the server %s answers at once and does not stream, which is needed", s.cfg.Address), ""
+		told, said = regie.Say("the server %s answers at once and does not stream, which is needed", s.cfg.Address), ""
 	}
 	if said != "" {
-		message += ": " + Clip(said, 120)
+		told = regie.SayOf("%s: %s", told, regie.Verbatim(Clip(said, 120)))
 	}
-	return &provider.Error{Code: regie.CodeProviderRejected, Misplaced: true, Message: message}
+	return (&provider.Error{Code: regie.CodeProviderRejected, Misplaced: true}).Tell(told)
 }
 
 // tooLong reports whether a request was refused because the model's window does not hold it: vendors and local servers have no common word

@@ -28,7 +28,7 @@ func TestOffline(t *testing.T) {
 		"https" + strings.TrimPrefix(open.URL, "http"): "it speaks http and not https; write its address with http://",
 		"http://127.0.0.1:1":                           "nothing answers at http://127.0.0.1:1: start it",
 	} {
-		s, err := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: "start it"})
+		s, err := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: regie.Verbatim("start it")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestPlainToTLS(t *testing.T) {
 	for name, address := range map[string]string{
 		"go": "http" + strings.TrimPrefix(secure.URL, "https"), "nginx": nginx.URL, "alert": "http://" + alert.Addr().String(),
 	} {
-		s, err := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: "start it"})
+		s, err := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: regie.Verbatim("start it")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,12 +104,12 @@ func TestAlertWhileWriting(t *testing.T) {
 				t.Errorf("after %q: %v", said, err)
 			}
 			for address, told := range map[string]bool{"http://127.0.0.1:1": alerted, "https://127.0.0.1:1": false} {
-				s, newErr := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: "start it"})
+				s, newErr := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: regie.Verbatim("start it")})
 				if newErr != nil {
 					t.Fatal(newErr)
 				}
 				failed, ok := errors.AsType[*provider.Error](s.failed(t.Context(), t.Context(), err, false))
-				if !ok || failed.Offline != told || strings.Contains(failed.Message, speaksTLS) != told {
+				if !ok || failed.Offline != told || strings.Contains(failed.Message, "it speaks https and not http; write its address with https://") != told {
 					t.Errorf("%s after %q: %+v", address, said, failed)
 				}
 			}

@@ -28,7 +28,7 @@ type Config struct {
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
 	// NotRunning is what to do where nothing answers on this machine, such as "start the model server there".
-	NotRunning string
+	NotRunning regie.Sentence
 	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Judge knows what a vendor means by an error beyond its HTTP status; it may change the code, and what is retried. May be nil.

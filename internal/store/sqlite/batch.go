@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -77,7 +75,7 @@ func (b *batch) started(c *regie.Call) {
 // settled tells a call's one result.
 func (b *batch) settled(c *regie.Call) {
 	event := callEvent{
-		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: about(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Lost: c.ResultLost,
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Lost: c.ResultLost,
 		Recovered: c.Recovered, DurationUS: c.DurationUS, Changed: hashOrZero(c.Changed),
 	}
 	if c.Error != nil {
@@ -86,53 +84,6 @@ func (b *batch) settled(c *regie.Call) {
 		event.Result = regie.HashOf([]byte(c.Result))
 	}
 	b.add(regie.EventToolResult, event)
-}
-
-// maxAbout bounds what an event says of a call's arguments, in bytes.
-const maxAbout = 200
-
-// about is what a call is about, "" where no argument says that: a path, what is looked for, or a command.
-func about(c *regie.Call) string {
-	arguments := c.Arguments
-	if len(c.Executed) > 0 {
-		arguments = string(c.Executed)
-	}
-	for _, name := range [...]string{`"query"`, `"path"`, `"command"`} {
-		_, rest, _ := strings.Cut(arguments, name) // inside of a string the quotes would be escaped
-		rest, found := strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":")
-		if !found {
-			continue
-		}
-		if text := quoted(strings.TrimLeft(rest, " \t\r\n")); text != "" {
-			return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
-		}
-	}
-	return ""
-}
-
-// quoted is the string with which a piece of JSON begins, "" where it begins with none.
-func quoted(text string) string {
-	if text == "" || text[0] != '"' {
-		return ""
-	}
-	end := 1
-	for end < len(text) && text[end] != '"' {
-		if text[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	if end >= len(text) {
-		return ""
-	}
-	if !strings.Contains(text[:end], `\`) {
-		return text[1:end]
-	}
-	var out string
-	if json.Unmarshal([]byte(text[:end+1]), &out) != nil {
-		return ""
-	}
-	return out
 }
 
 func (b *batch) end(end *store.End) {

@@ -163,7 +163,7 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEve
 func (t *tx) followDecision(b *batch, d regie.Decision) error {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
 	var kind string
-	if err := t.row("SELECT exchange, tool, kind FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange, &c.Tool, &kind); err != nil {
+	if err := t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange, &c.Tool, &kind, &c.Arguments); err != nil {
 		return err
 	}
 	c.Kind = regie.CallKind(kind)
@@ -227,7 +227,7 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 		}
 		b := batch{fence: store.Fence{SessionID: out.SessionID, RoundID: out.RoundID, Chain: chain}, now: now}
 		c := regie.Call{ID: call, State: regie.CallSucceeded, Result: in.Result}
-		if err := t.row("SELECT exchange, tool FROM calls WHERE id = ?", call).Scan(&c.Exchange, &c.Tool); err != nil {
+		if err := t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange, &c.Tool, &c.Arguments); err != nil {
 			return err
 		}
 		if err := t.settleCall(&c, now); err != nil {

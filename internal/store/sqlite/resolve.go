@@ -24,9 +24,9 @@ func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedA
 		fence := store.Fence{}
 		var state string
 		var before, earlier sql.NullString
-		err := t.row(`SELECT s.id, s.n, c.round_id, c.exchange, c.tool, c.state, c.resolved_as, c.resolved_by FROM calls c
+		err := t.row(`SELECT s.id, s.n, c.round_id, c.exchange, c.tool, coalesce(c.executed, c.arguments), c.state, c.resolved_as, c.resolved_by FROM calls c
 			JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.deleted_at IS NULL`, id).
-			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool, &state, &before, &earlier)
+			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool, &c.Arguments, &state, &before, &earlier)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("call", id)
@@ -45,7 +45,7 @@ func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedA
 		}
 		b := batch{fence: fence, now: now}
 		b.add(regie.EventToolResult, callEvent{
-			CallID: id, Exchange: c.Exchange, Tool: c.Tool, State: c.State, Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
+			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State, Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
 		})
 		return errOr(b.err, func() error { return b.store(t) })
 	})

@@ -1,4 +1,4 @@
-package sqlite
+package store
 
 import (
 	"strings"
@@ -23,11 +23,11 @@ func TestAbout(t *testing.T) {
 		`{"path":"` + strings.Repeat("é", 200) + `"}`:  strings.Repeat("é", 100),
 		`{"path":"x` + strings.Repeat("é", 200) + `"}`: "x" + strings.Repeat("é", 99),
 	} {
-		if got := about(&regie.Call{Arguments: arguments}); got != want {
+		if got := About(&regie.Call{Arguments: arguments}); got != want {
 			t.Errorf("%s: %q", arguments, got)
 		}
 	}
-	if got := about(&regie.Call{Arguments: `{"path":"a"}`, Executed: []byte(`{"path":"b"}`)}); got != "b" {
+	if got := About(&regie.Call{Arguments: `{"path":"a"}`, Executed: []byte(`{"path":"b"}`)}); got != "b" {
 		t.Errorf("of edited arguments: %q", got)
 	}
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// outcomes are the lines of a chat that say what came of calls and of runs.
+var outcomes = regexp.MustCompile(`(?m)^(?:  (?:[✓✗–■] |\().*|interrupted|the run ended: .*)$`)
+
+// came are these lines of what a terminal has shown, from a place on.
+func came(shown string) []string {
+	return outcomes.FindAllString(strings.ReplaceAll(shown, "\r", ""), -1)
+}
+
+// TestChatPast has calls end in every way, and opens the chat again: each has the line that it had while the chat ran.
+func TestChatPast(t *testing.T) {
+	t.Parallel()
+	s := newStage(t,
+		calls("I look.", called{"a", "files__read_file", `{"path": "missing.txt"}`}, called{"b", "files__list_files", "{}"}, called{"c", "no__tool", "{}"}), reply("I looked."),
+		reply("I write.", wanted{"d", "a.txt", "one\n"}),
+	)
+	c := s.regie("chat")
+	c.expect("> ")
+	c.enter("look")
+	c.expect("I looked.")
+	c.expect("> ")
+	c.enter("write")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("Nothing of it was run.")
+	c.expect("> ")
+	c.enter("!echo put out; exit 3")
+	c.expect("[l] later")
+	c.enter("y")
+	c.expect("exit code 3")
+	c.expect("> ")
+	c.enter("!echo denied")
+	c.expect("[l] later")
+	c.enter("n")
+	c.expect("the command was not run")
+	c.expect("> ")
+	c.enter("!echo begun; sleep 60")
+	c.expect("[l] later")
+	c.enter("y")
+	c.expect("│ begun")
+	c.press("\x03")
+	c.expect("regie runs resolve")
+	c.expect("> ")
+	live := came(c.all())
+	c.enter("/exit")
+	c.ends(0)
+	if len(live) < 9 {
+		t.Fatalf("too little came of it: %q", live)
+	}
+
+	c = s.regie("chat", "-c")
+	c.expect("regie runs resolve")
+	c.expect("> ")
+	again := came(c.all())
+	c.enter("/exit")
+	c.ends(0)
+	if want := live[len(live)-len(again):]; len(again) < 6 || !slices.Equal(again, want) {
+		t.Errorf("live:\n%s\nlater:\n%s", strings.Join(want, "\n"), strings.Join(again, "\n"))
+	}
+
+	p := emulator(s, 160, 50, "chat", "-c") // it shows more of them
+	p.sees("regie runs resolve", "ready")
+	numbers := regexp.MustCompile(`(?m)  \[[0-9]+\]$`)
+	if drawn := came(numbers.ReplaceAllString(p.joined(), "")); !slices.Equal(drawn, live) {
+		t.Errorf("live:\n%s\nlater:\n%s\n%s", strings.Join(live, "\n"), strings.Join(drawn, "\n"), p.all())
+	}
+	p.enter("/show 4")
+	p.sees("→ [4] files.write_file")
+	p.leaves()
+}
+
+// TestChatFrenchErrors has a model's server refuse: what Regie says of it is French, what the server says is quoted as it is, live and later.
+func TestChatFrenchErrors(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{
+		http.StatusUnauthorized:    "le serveur du modèle a répondu 401 : vérifiez la clé d'API : No such key.",
+		http.StatusPaymentRequired: "le serveur du modèle a répondu 402 : le compte n'a plus de crédit : No such key.",
+		http.StatusNotFound:        "le serveur du modèle a répondu 404 : est-ce le nom du modèle, ou l'adresse ? regie models montre les deux : No such key.",
+	} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte(`{"error": {"message": "No such key."}}`))
+			})
+			s.env = append(s.env, "REGIE_LANG=fr")
+			for _, args := range [][]string{{"chat"}, {"chat", "-c"}} {
+				c := s.regie(args...)
+				if len(args) == 1 {
+					c.expect("> ")
+					c.enter("bonjour")
+				}
+				c.expect("l'exécution a pris fin : " + want)
+				c.expect("> ")
+				c.enter("/exit")
+				c.ends(0)
+			}
+		})
+	}
+}
