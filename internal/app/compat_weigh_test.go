@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -36,6 +37,9 @@ func TestCountTokens(t *testing.T) {
 	sent := len(m.last())
 	if bytes := plain * 3; bytes < sent*2/3 || bytes > sent*3/2 {
 		t.Errorf("%d tokens are counted of a request of %d bytes", plain, sent)
+	}
+	if want := float64(sent) / 4; math.Abs(float64(plain)-want) > 2 { // what opens the round is in it
+		t.Errorf("%d tokens are counted of a request of %d bytes, which the engine takes for %.0f", plain, sent, want)
 	}
 	long := strings.Repeat("word ", 3000)
 	for name, c := range map[string]struct {
