@@ -68,7 +68,7 @@ type Mount struct {
 // mountOf is the mount that a path belongs to; ok is false for a path of this interface.
 func mountOf(mounts map[string]Mount, path string) (mount Mount, ok bool) {
 	for pattern, m := range mounts {
-		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern) {
+		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path+"/", pattern) {
 			return m, true
 		}
 	}
@@ -87,7 +87,11 @@ func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, mount := range c.Mounts {
-		mux.HandleFunc(pattern, s.requires(mount.Scope, mount.Handler.ServeHTTP))
+		serve := s.requires(mount.Scope, mount.Handler.ServeHTTP)
+		mux.HandleFunc(pattern, serve)
+		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" { // else the mux answers there, with a redirect
+			mux.HandleFunc(root, serve)
+		}
 	}
 	for _, o := range s.operations() {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
