@@ -177,7 +177,8 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
 		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
-		LeavesWaits: !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer, // a question may have opened meanwhile
+		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer, // a question may have opened meanwhile
+		AnswersNothing: !s.AllowApprovals,                                               // whoever steers withdraws it
 	}, in.Wait)
 }
 
