@@ -406,7 +406,7 @@ func (p *passer) Caches(temperature *float64) bool {
 }
 
 // Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could be kept with.
-func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) ([]byte, bool, error) {
+func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, bool, error)) ([]byte, bool, error) {
 	settings := p.config.FingerprintOf(call.Provider).String()
 	key := regie.HashOf([]byte(strings.Join([]string{"proxied", call.WorkspaceID.String(), call.Provider, settings, request.String()}, "\x00")))
 	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
@@ -415,29 +415,29 @@ func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Has
 	}
 	call.UserID = owner.ID
 	q := provider.Question{Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key, Provider: call.Provider, Model: call.Model}
+	whole := false // of what is asked for here
 	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
-		said, err := send()
+		said, ended, err := send()
+		whole = ended
 		if err != nil {
 			return nil, err
 		}
 		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
-	}, wholeAnswer)
+	}, func(reply *provider.Reply) bool { return whole && callsNothing(reply) })
 	if err != nil {
 		return nil, false, err
 	}
 	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
 }
 
-// wholeAnswer reports whether an answer may be given to others: one that is whole, and calls nothing.
-func wholeAnswer(reply *provider.Reply) bool {
+// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it once more.
+func callsNothing(reply *provider.Reply) bool {
 	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
-	return text != "" && !slices.ContainsFunc(notWhole, func(mark string) bool { return strings.Contains(text, mark) })
+	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })
 }
 
-// notWhole are what answers say that call something or were cut, in the words of each API.
-var notWhole = []string{
-	`"tool_calls":[`, `"function_call"`, `"finish_reason":"length"`, `"type":"tool_use"`, `"type":"server_tool_use"`, `"stop_reason":"max_tokens"`, `"stop_reason":"pause_turn"`,
-}
+// callMarks are what answers say that call something, in the words of each API.
+var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}
 
 func runIn(place regie.Workspace) dispatch.RunRequest {
 	return dispatch.RunRequest{Root: place.Root, FoundBy: place.FoundBy}

@@ -42,8 +42,8 @@ type Proxy interface {
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
 	// Ask returns the answer to a request that the response cache holds, or has send ask, where what the request says may be answered so; fresh
-	// is false of one that was not asked for here.
-	Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) (answer []byte, fresh bool, err error)
+	// is false of one that was not asked for here. Of what send brings it says whether that may be given to others.
+	Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
 	// Caches reports whether a request with this temperature, nil for none, may be answered from the cache.
 	Caches(temperature *float64) bool
 }
