@@ -320,7 +320,7 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTenantsMCP(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
-	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}}).Secret
+	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP, regie.ScopeRead}}).Secret
 	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own
 		connect := func(secret string) *sdk.ClientSession {
 			t.Helper()
