@@ -17,7 +17,9 @@ func TestNoMessages(t *testing.T) {
 	in, editorOut := io.Pipe()
 	editorIn, out := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- acp.Serve(t.Context(), acp.Config{Text: catalogue.New("en"), Version: "test"}, in, out) }()
+	go func() {
+		served <- acp.Serve(t.Context(), acp.Config{Text: catalogue.New("en"), Version: "test"}, in, out)
+	}()
 	answers := bufio.NewScanner(editorIn)
 	next := func() (answer struct {
 		ID    any

@@ -348,13 +348,20 @@ func (l *local) Watch(ctx context.Context, sink func(regie.Event) error) error {
 
 // title names a session after its first message.
 func title(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(line)
-	if len(runes) > 60 {
-		return string(runes[:59]) + "…"
+	for line := range strings.Lines(text) {
+		runes := []rune(oneLine(line[:min(len(line), maxTitled)]))
+		if len(runes) > 60 {
+			return string(runes[:59]) + "…"
+		}
+		if len(runes) > 0 {
+			return string(runes)
+		}
 	}
-	return line
+	return ""
 }
+
+// maxTitled is how much of a line is looked at for a title, in bytes.
+const maxTitled = 4096
 
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {

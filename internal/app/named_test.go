@@ -90,3 +90,31 @@ func TestProviderGone(t *testing.T) {
 	h = b.serve("127.0.0.1:0")
 	h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"hi"}`, 404, nil)
 }
+
+// TestSessionNames: a session's name is one line that does nothing to a terminal and hides nothing, whoever gave it and however.
+func TestSessionNames(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("done")))
+	h := b.serve("127.0.0.1:0")
+	const hostile = "\u001b]0;owned\u0007\u200b a\u202e\tb\u0085\u2028c\u001b[31m"
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(id string) string { return h.view(id).Name }
+	said := h.session()
+	h.read("POST", "/api/v1/sessions/"+said+"/messages", `{"content":`+string(text)+`}`, nil, carrying("Accept", "text/event-stream"))
+	named := h.session()
+	h.json("PATCH", "/api/v1/sessions/"+named, `{"name":`+string(text)+`}`, 200, nil)
+	in := b.request(everything)
+	in.Text, in.SessionID, in.ClientID = "\u001b\u0007\n"+hostile, regie.NewID(), "new"
+	if _, err := h.engine.Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	for what, id := range map[string]string{"its first message": said, "a person": named, "a new one": in.SessionID.String()} {
+		if got := name(id); got != "a b c" {
+			t.Errorf("named by %s: %q", what, got)
+		}
+	}
+	h.json("PATCH", "/api/v1/sessions/"+named, `{"name":"\u001b[1m\u200b"}`, 400, nil)
+}
