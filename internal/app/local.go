@@ -138,8 +138,10 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
 		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
-	case len(in.ClientID) > maxClientID || storable(in.ClientID) != in.ClientID:
+	case len(in.ClientID) > maxClientID:
 		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text of at most %d bytes", maxClientID)
+	case storable(in.ClientID) != in.ClientID:
+		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text without NUL, in UTF-8")
 	case in.SessionID.IsZero():
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
 	case in.Limits.Negative() != "":

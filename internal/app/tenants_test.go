@@ -359,7 +359,7 @@ func TestTenantsMCP(t *testing.T) {
 				carrying("Mcp-Session-Id", id), carrying("Content-Type", "application/json"), carrying("Accept", "application/json, text/event-stream"), carrying("Mcp-Protocol-Version", protocol))
 			data, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			if response.StatusCode != 403 {
+			if response.StatusCode != 404 {
 				t.Errorf("in another's session: %d %s", response.StatusCode, data)
 			}
 		}

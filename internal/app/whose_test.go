@@ -314,3 +314,30 @@ func TestMCPOwnSessions(t *testing.T) {
 		t.Errorf("to who may chat: %s", said)
 	}
 }
+
+// TestMCPSessionOfAnother: an MCP session is its caller's: to another token, which knows its id, it is as one that is not there.
+func TestMCPSessionOfAnother(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	_, one := h.with("one", regie.ScopeMCP)
+	_, two := h.with("two", regie.ScopeMCP)
+	speaks := func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	begun := h.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, one, speaks)
+	id := begun.Header.Get("Mcp-Session-Id")
+	_ = begun.Body.Close()
+	if begun.StatusCode != http.StatusOK || id == "" {
+		t.Fatalf("%d %v", begun.StatusCode, begun.Header)
+	}
+	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	if status, said := h.said("POST", "/mcp", ping, one, speaks, carrying("Mcp-Session-Id", id)); status != 200 {
+		t.Errorf("to its own: %d %s", status, said)
+	}
+	_, mine := h.said("POST", "/mcp", ping, one, speaks, carrying("Mcp-Session-Id", "nobody"))
+	status, said := h.said("POST", "/mcp", ping, two, speaks, carrying("Mcp-Session-Id", id))
+	if status != 404 || said != mine || !strings.Contains(said, "NOT_FOUND") || !json.Valid([]byte(said)) {
+		t.Errorf("to another: %d %q, where there is none %q", status, said, mine)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -170,17 +171,32 @@ func strict(body []byte, into any) error {
 	if err == nil {
 		return nil
 	}
+	return misfit(err)
+}
+
+// misfit says what is wrong with a body in our own words: those of the decoder name types of this program.
+func misfit(err error) error {
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
-		why := "another type is expected"
-		if semantic.Err != nil {
-			why = semantic.Err.Error()
-		}
-		if semantic.JSONPointer == "" && semantic.Err == nil {
+		at := cmp.Or(string(semantic.JSONPointer), "/")
+		var own *regie.Error
+		switch {
+		case errors.Is(err, jsonv2.ErrUnknownName):
+			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: there is no such key", at)
+		case errors.As(semantic.Err, &own):
+			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %v", at, own)
+		case semantic.JSONPointer == "" && semantic.Err == nil:
 			return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
 		}
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %s", cmp.Or(string(semantic.JSONPointer), "/"), why)
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: another type is expected", at)
 	}
-	return regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err) // JSON's own grammar
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && ok:
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: the key stands there twice", cmp.Or(string(syntax.JSONPointer), "/"))
+	case ok:
+		return regie.Errorf(regie.CodeBadRequest, "the request is no JSON from byte %d on", syntax.ByteOffset)
+	}
+	return regie.Errorf(regie.CodeBadRequest, "the request is no JSON")
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {
