@@ -38,7 +38,8 @@ func (f *frames) Read(p []byte) (int, error) {
 			continue
 		}
 		if len(line) > 0 {
-			f.left = append(line, '\n')
+			line = append(line, '\n')
+			f.left = line
 		}
 	}
 	n := copy(p, f.left)

@@ -200,5 +200,6 @@ func passedOn(w *World) {
 	w.must(err)
 	w.equal("logged", []any{len(logged), logged[4].Usage, logged[4].Money.Cost, logged[3].Money.Known, logged[2].Code},
 		[]any{5, first.Usage, int64(42), false, regie.CodeProviderAuth})
-	w.equal("left", []any{logged[3].Code, logged[1].Money, logged[0].Code, logged[0].Money}, []any{regie.CodeEngineGone, regie.Money{Cost: 1, Known: true}, regie.CodeEngineGone, regie.Money{}})
+	w.equal("left", []any{logged[3].Code, logged[1].Money, logged[0].Code, logged[0].Money},
+		[]any{regie.CodeEngineGone, regie.Money{Cost: 1, Known: true}, regie.CodeEngineGone, regie.Money{}})
 }
