@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -62,7 +63,8 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	defer cancel()
 	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
 	ready := make(chan struct{})
-	a.conn = sdk.NewAgentSideConnection(a, out, &gate{Reader: in, open: ready})
+	shared := &together{Writer: out}
+	a.conn = sdk.NewAgentSideConnection(a, shared, &gate{Reader: &frames{in: bufio.NewReader(in), out: shared}, open: ready})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what it cannot read, word for word
 	close(ready)
 	select {

@@ -192,7 +192,7 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 		return dispatch.Run{}, false, store.ErrLeavesWaits
 	}
 	question := &inbox.Questions[0]
-	if !question.Module.AllowFreeText {
+	if !question.Module.AllowFreeText || in.AnswersNothing && in.WhenBusy == store.Steer {
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}

@@ -162,6 +162,7 @@ func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) 
 			thread.Calls[m.Message.ID] = m.Calls
 		}
 	}
+	s.Message.Opening = s.Message.Opening.Beginning(time.Now()) // as the store has it when the round begins
 	thread.Messages = append(thread.Messages, s.Message)
 	return l.engine.Weigh(ctx, engine.Weighing{Session: *s.New, Workspace: workspace, Round: s.Round, Thread: thread})
 }

@@ -289,8 +289,14 @@ func TestCompatProxyCachesStreams(t *testing.T) {
 		{"no end", streamedReply, 3, ""},
 		{"calls", calls + "data: [DONE]\n\n", 4, ""},
 		{"calls", calls + "data: [DONE]\n\n", 5, ""},
-		{"long", "data: " + strings.Repeat("x", 1<<20) + "\n\ndata: [DONE]\n\n", 6, ""},
-		{"long", "data: y\n\ndata: [DONE]\n\n", 7, ""},
+		{"fails", strings.Replace(streamedReply, `"stop"`, `"error"`, 1) + "data: [DONE]\n\n", 6, ""},
+		{"fails", strings.Replace(streamedReply, `"stop"`, `"error"`, 1) + "data: [DONE]\n\n", 7, ""},
+		{"errs", streamedReply + `data: {"error":{"message":"overloaded"}}` + "\n\ndata: [DONE]\n\n", 8, ""},
+		{"errs", streamedReply + `data: {"error":{"message":"overloaded"}}` + "\n\ndata: [DONE]\n\n", 9, ""},
+		{"unfinished", strings.Replace(streamedReply, `"stop"`, `null`, 1) + "data: [DONE]\n\n", 10, ""},
+		{"unfinished", strings.Replace(streamedReply, `"stop"`, `null`, 1) + "data: [DONE]\n\n", 11, ""},
+		{"long", "data: " + strings.Repeat("x", 1<<20) + "\n\ndata: [DONE]\n\n", 12, ""},
+		{"long", "data: y\n\ndata: [DONE]\n\n", 13, ""},
 	} {
 		body = c.says
 		want := strings.Replace(c.says, streamedUsage, "", 1)
@@ -303,7 +309,7 @@ func TestCompatProxyCachesStreams(t *testing.T) {
 		}
 	}
 	cached := 0
-	for _, call := range d.logged(8) {
+	for _, call := range d.logged(14) {
 		if call.Cached && call.Usage == (regie.Usage{}) && call.Money.Known {
 			cached++
 		}
@@ -342,5 +348,67 @@ func TestCompatProxyCut(t *testing.T) {
 		if call.Code != regie.CodeTruncatedStream {
 			t.Errorf("%+v", call)
 		}
+	}
+}
+
+// TestProxyCachesWhole: an answer that says itself that it is none, or not all of one, is given to nobody else, in any API, whatever its status is.
+func TestProxyCachesWhole(t *testing.T) {
+	t.Parallel()
+	const answer = `{"id":"r","object":"response","status":"STATUS","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hi."}]}],"usage":{"input_tokens":1,"output_tokens":1}}`
+	body := ""
+	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		kind := "application/json"
+		if strings.HasPrefix(body, "event:") {
+			kind = "text/event-stream"
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, body)
+	})
+	d := passesMessages(t, v, func(c *config.Config) {
+		all := c.Providers["far"]
+		all.Name, all.API = "all", config.APIResponses
+		c.Providers["all"] = all
+	})
+	if d.settings.Database != "" {
+		t.Skip("where several processes share a database nothing is held in memory")
+	}
+	status := func(word string) string { return strings.Replace(answer, "STATUS", word, 1) }
+	event := func(name, word string) string {
+		return "event: " + name + "\ndata: {\"type\":\"" + name + "\",\"response\":" + status(word) + "}\n\n"
+	}
+	asked := 0
+	for name, c := range map[string]struct {
+		path, model, says string
+		kept              bool
+	}{
+		"completed":         {"/v1/responses", "all/x", status("completed"), true},
+		"incomplete":        {"/v1/responses", "all/x", status("incomplete"), false},
+		"failed":            {"/v1/responses", "all/x", status("failed"), false},
+		"in progress":       {"/v1/responses", "all/x", status("in_progress"), false},
+		"incomplete stream": {"/v1/responses", "all/x", event("response.incomplete", "incomplete"), false},
+		"completed stream":  {"/v1/responses", "all/x", event("response.created", "in_progress") + event("response.completed", "completed"), true},
+		"chat":              {passChat, "far/x", wholeReply, true},
+		"chat, error":       {passChat, "far/x", strings.Replace(wholeReply, `"stop"`, `"error"`, 1), false},
+		"chat, filtered":    {passChat, "far/x", strings.Replace(wholeReply, `"stop"`, `"content_filter"`, 1), false},
+		"chat, an error":    {passChat, "far/x", `{"error":{"message":"overloaded","code":"529"}}`, false},
+		"messages":          {passMessages, "near/claude", messagesReply, true},
+		"messages, full":    {passMessages, "near/claude", strings.Replace(messagesReply, "end_turn", "model_context_window_exceeded", 1), false},
+	} {
+		body = c.says
+		hits := 0
+		for range 2 {
+			request := `{"model":"` + c.model + `","temperature":0,"max_tokens":9,"metadata":{"name":"` + name + `"},"messages":[]}`
+			out := d.do(http.MethodPost, c.path, request, nil)
+			if out.status != http.StatusOK || out.body != c.says {
+				t.Errorf("%s: %d %s", name, out.status, out.body)
+			}
+			if out.header.Get("X-Regie-Cache") == "hit" {
+				hits++
+			}
+		}
+		if kept := v.asked() == asked+1; kept != c.kept || hits == 1 != c.kept {
+			t.Errorf("%s: asked %d times, %d hits", name, v.asked()-asked, hits)
+		}
+		asked = v.asked()
 	}
 }

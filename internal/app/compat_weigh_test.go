@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -36,6 +37,9 @@ func TestCountTokens(t *testing.T) {
 	sent := len(m.last())
 	if bytes := plain * 3; bytes < sent*2/3 || bytes > sent*3/2 {
 		t.Errorf("%d tokens are counted of a request of %d bytes", plain, sent)
+	}
+	if want := float64(sent) / 4; math.Abs(float64(plain)-want) > 2 { // what opens the round is in it
+		t.Errorf("%d tokens are counted of a request of %d bytes, which the engine takes for %.0f", plain, sent, want)
 	}
 	long := strings.Repeat("word ", 3000)
 	for name, c := range map[string]struct {
@@ -201,5 +205,41 @@ func TestMessagesThread(t *testing.T) {
 	}
 	if m.count() != 2 {
 		t.Errorf("the model was asked %d times", m.count())
+	}
+}
+
+// TestCompatRoot: the endpoint's own address is answered by it, in its form, and not by a redirect.
+func TestCompatRoot(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	for _, path := range []string{"/v1", "/v1/", "/v1?x=1"} {
+		for _, method := range []string{"GET", "POST"} {
+			var out answered
+			h.json(method, path, `{}`, 404, &out)
+			if out.Error.Code != string(regie.CodeNotFound) || out.Error.Message == "" {
+				t.Errorf("%s %s: %+v", method, path, out)
+			}
+		}
+		var none answered
+		if h.json("GET", path, "", 401, &none, func(r *http.Request) { r.Header.Del("Authorization") }); none.Error.Code != string(regie.CodeNoToken) {
+			t.Errorf("%s without a token: %+v", path, none)
+		}
+	}
+}
+
+// TestModelsQuery: a parameter that nobody knows is refused in the list of models, as everywhere.
+func TestModelsQuery(t *testing.T) {
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	anthropic := carrying("Anthropic-Version", "2023-06-01")
+	for path, changes := range map[string][]func(*http.Request){
+		"/v1/models?foo=1": nil, "/v1/models?limit=1&foo=1": {anthropic}, "/v1/models/main?foo=1": nil, "/v1/models?%zz": nil, "/v1/models?limit=1&limit=2": {anthropic},
+	} {
+		var out answered
+		h.json("GET", path, "", 400, &out, changes...)
+		if out.Error.Message == "" {
+			t.Errorf("%s: %+v", path, out)
+		}
+	}
+	for _, path := range []string{"/v1/models", "/v1/models?limit=1", "/v1/models/main"} {
+		h.json("GET", path, "", 200, nil)
 	}
 }

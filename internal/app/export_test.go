@@ -60,6 +60,11 @@ func (e *Engine) Proxied(ctx context.Context, want int) ([]store.Proxied, error)
 	}
 }
 
+// ProxiedNow are those that stand in the log now, also the open ones.
+func (c *Conn) ProxiedNow(ctx context.Context) ([]store.Proxied, error) {
+	return c.engine.store.ProxiedCalls(ctx, 100)
+}
+
 // RemoveUnused removes the sessions of clients that are due at a moment.
 func (c *Conn) RemoveUnused(ctx context.Context, now time.Time) error {
 	_, err := c.engine.removeUnused(ctx, now)

@@ -138,8 +138,10 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
 		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
-	case len(in.ClientID) > maxClientID || storable(in.ClientID) != in.ClientID:
+	case len(in.ClientID) > maxClientID:
 		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text of at most %d bytes", maxClientID)
+	case storable(in.ClientID) != in.ClientID:
+		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text without NUL, in UTF-8")
 	case in.SessionID.IsZero():
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
 	case in.Limits.Negative() != "":
@@ -348,13 +350,20 @@ func (l *local) Watch(ctx context.Context, sink func(regie.Event) error) error {
 
 // title names a session after its first message.
 func title(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(line)
-	if len(runes) > 60 {
-		return string(runes[:59]) + "…"
+	for line := range strings.Lines(text) {
+		runes := []rune(oneLine(line[:min(len(line), maxTitled)]))
+		if len(runes) > 60 {
+			return string(runes[:59]) + "…"
+		}
+		if len(runes) > 0 {
+			return string(runes)
+		}
 	}
-	return line
+	return ""
 }
+
+// maxTitled is how much of a line is looked at for a title, in bytes.
+const maxTitled = 4096
 
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {

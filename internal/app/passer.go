@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -25,10 +24,6 @@ import (
 )
 
 const (
-	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many may wait for that.
-	logEvery    = 100 * time.Millisecond
-	logBatch    = 512
-	maxUnlogged = 2048
 	// The caps of a workspace's own file hold from so much later on than it was written, for calls that are passed on.
 	capsTime = time.Second
 	// maxPriced is how many prices are known at once.
@@ -41,14 +36,10 @@ const (
 	leftOpen = time.Hour
 )
 
-// passer is compat.Proxy on the providers of the settings. What calls used is logged by one goroutine, together with others: a call under a cap
-// stands in the store before it is made, and any other one costs its answer nothing but a place in the queue.
+// passer is compat.Proxy on the providers of the settings.
 type passer struct {
 	*local
-	log   *slog.Logger
-	queue chan store.Proxied
-	done  chan struct{}
-	close func()
+	*passLog
 
 	mu     sync.Mutex
 	ups    map[string]compat.Upstream
@@ -66,21 +57,6 @@ type capsAt struct {
 type priced struct {
 	price price.Price
 	known bool
-}
-
-func newPasser(l *local, log *slog.Logger) *passer {
-	p := &passer{
-		local: l, log: log, queue: make(chan store.Proxied, maxUnlogged), done: make(chan struct{}), ups: map[string]compat.Upstream{},
-		caps: map[string]capsAt{}, prices: map[string]priced{},
-	}
-	var once sync.Once
-	stop := make(chan struct{})
-	p.close = func() {
-		once.Do(func() { close(stop) })
-		<-p.done
-	}
-	go p.write(stop)
-	return p
 }
 
 // Proxy passes requests of clients on to the providers of this engine's settings; it ends with the engine.
@@ -102,61 +78,6 @@ func leftSince(c config.Config) time.Time {
 		return time.Now().Add(-leftOpen)
 	}
 	return time.Now()
-}
-
-// write logs calls until stop closes, and what is left then.
-func (p *passer) write(stop <-chan struct{}) {
-	defer close(p.done)
-	for {
-		select {
-		case first := <-p.queue:
-			timer := time.NewTimer(logEvery)
-			select { // others come meanwhile
-			case <-timer.C:
-			case <-stop:
-			}
-			timer.Stop()
-			p.flush(first)
-		case <-stop:
-			for len(p.queue) > 0 {
-				p.flush(<-p.queue)
-			}
-			return
-		}
-	}
-}
-
-// flush logs a call and those that wait behind it.
-func (p *passer) flush(first store.Proxied) {
-	batch := []store.Proxied{first}
-	for more := true; more && len(batch) < logBatch; {
-		select {
-		case next := <-p.queue:
-			batch = append(batch, next)
-		default:
-			more = false
-		}
-	}
-	if err := p.store.LogProxied(context.Background(), batch); err != nil {
-		p.log.Error("model calls that were passed on could not be logged", "calls", len(batch), "code", string(regie.CodeOf(err)), "error", err)
-	}
-}
-
-// Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
-func (p *passer) Done(call store.Proxied) {
-	if cost, known := p.cost(&call); known {
-		call.Money.Cost, call.Money.Known = cost, true
-		call.Money.Overrun = max(0, cost-call.Money.Reserved)
-	}
-	if call.UserID.IsZero() {
-		p.local.mu.Lock()
-		call.UserID = p.owner.ID
-		p.local.mu.Unlock()
-	}
-	select {
-	case p.queue <- call:
-	case <-p.done: // the engine has ended: what was reserved is booked by the next one
-	}
 }
 
 // cost is what a call has cost, of which its provider said what it used.
@@ -406,7 +327,7 @@ func (p *passer) Caches(temperature *float64) bool {
 }
 
 // Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could be kept with.
-func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) ([]byte, bool, error) {
+func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, bool, error)) ([]byte, bool, error) {
 	settings := p.config.FingerprintOf(call.Provider).String()
 	key := regie.HashOf([]byte(strings.Join([]string{"proxied", call.WorkspaceID.String(), call.Provider, settings, request.String()}, "\x00")))
 	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
@@ -415,29 +336,29 @@ func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Has
 	}
 	call.UserID = owner.ID
 	q := provider.Question{Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key, Provider: call.Provider, Model: call.Model}
+	whole := false // of what is asked for here
 	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
-		said, err := send()
+		said, ended, err := send()
+		whole = ended
 		if err != nil {
 			return nil, err
 		}
 		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
-	}, wholeAnswer)
+	}, func(reply *provider.Reply) bool { return whole && callsNothing(reply) })
 	if err != nil {
 		return nil, false, err
 	}
 	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
 }
 
-// wholeAnswer reports whether an answer may be given to others: one that is whole, and calls nothing.
-func wholeAnswer(reply *provider.Reply) bool {
+// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it once more.
+func callsNothing(reply *provider.Reply) bool {
 	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
-	return text != "" && !slices.ContainsFunc(notWhole, func(mark string) bool { return strings.Contains(text, mark) })
+	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })
 }
 
-// notWhole are what answers say that call something or were cut, in the words of each API.
-var notWhole = []string{
-	`"tool_calls":[`, `"function_call"`, `"finish_reason":"length"`, `"type":"tool_use"`, `"type":"server_tool_use"`, `"stop_reason":"max_tokens"`, `"stop_reason":"pause_turn"`,
-}
+// callMarks are what answers say that call something, in the words of each API.
+var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}
 
 func runIn(place regie.Workspace) dispatch.RunRequest {
 	return dispatch.RunRequest{Root: place.Root, FoundBy: place.FoundBy}

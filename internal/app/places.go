@@ -60,14 +60,28 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 	return unnamed, l.named(in)
 }
 
-// named has the agent of a request be one that there is, whose limits and instructions hold then, and a size that its provider maps be the model of that.
+// named has the agent of a request be one that there is, whose limits and instructions hold then, its provider one that this engine can ask, and a size
+// that its provider maps be the model of that.
 func (l *local) named(in *dispatch.RunRequest) error {
 	if in.Agent != "" {
 		if err := l.agent(in.Agent); err != nil {
 			return err
 		}
 	}
+	if in.Provider != "" {
+		if err := l.provider(in.Provider); err != nil {
+			return err
+		}
+	}
 	in.Model = l.config.ModelOf(in.Provider, in.Model)
+	return nil
+}
+
+// provider returns CodeNotFound for one that is not configured.
+func (l *local) provider(name string) error {
+	if _, configured := l.config.Named(name); !configured && name != config.ProviderDemo {
+		return regie.Errorf(regie.CodeNotFound, "there is no provider %q here: regie models lists those that are configured", plain.Line(name))
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
@@ -132,9 +133,20 @@ func (l *local) Rename(ctx context.Context, in dispatch.RenameRequest) error {
 	return l.store.Rename(ctx, in.SessionID, name)
 }
 
-// sessionName is a name on one line that hides nothing.
+// oneLine is a text on one line that does nothing to a terminal and hides nothing.
+func oneLine(text string) string {
+	shown := strings.Map(func(r rune) rune {
+		if plain.Hidden(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, plain.Strip(text))
+	return strings.Join(strings.Fields(shown), " ")
+}
+
+// sessionName is a name that somebody gives.
 func sessionName(name string) (string, error) {
-	name = strings.Join(strings.Fields(plain.Strip(name)), " ")
+	name = oneLine(name)
 	switch {
 	case name == "":
 		return "", regie.Errorf(regie.CodeBadRequest, "the name is empty")

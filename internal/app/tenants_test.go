@@ -320,7 +320,7 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTenantsMCP(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
-	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}}).Secret
+	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP, regie.ScopeRead}}).Secret
 	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own
 		connect := func(secret string) *sdk.ClientSession {
 			t.Helper()
@@ -359,7 +359,7 @@ func TestTenantsMCP(t *testing.T) {
 				carrying("Mcp-Session-Id", id), carrying("Content-Type", "application/json"), carrying("Accept", "application/json, text/event-stream"), carrying("Mcp-Protocol-Version", protocol))
 			data, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			if response.StatusCode != 403 {
+			if response.StatusCode != 404 {
 				t.Errorf("in another's session: %d %s", response.StatusCode, data)
 			}
 		}

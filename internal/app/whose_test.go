@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -249,4 +251,93 @@ func TestSessionIDTaken(t *testing.T) {
 	h.json("PUT", "/api/v1/sessions/"+owners.ID.String()+"/read", `{"read_seq":-1}`, 400, nil)
 	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, nil, reader) // to look at
 	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 403, nil, metrics)
+}
+
+// mcp is a client of /mcp with a token, as a function that calls a tool.
+func (h *house) mcp(secret string) func(tool string, arguments any) (string, bool) {
+	h.t.Helper()
+	way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(secret)}}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(h.t.Context(), way, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = session.Close() })
+	return func(tool string, arguments any) (string, bool) {
+		h.t.Helper()
+		out, err := session.CallTool(h.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		data, _ := json.Marshal(out)
+		return string(data), out.IsError
+	}
+}
+
+// TestMCPOwnSessions: to a token with mcp alone a session that it did not begin is as if not there; speaking in it and stopping it needs chat, reading read.
+func TestMCPOwnSessions(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t, says("A secret."), says("Mine."))).serve("127.0.0.1:0")
+	theirs := h.session()
+	h.read("POST", "/api/v1/sessions/"+theirs+"/messages", `{"content":"hi"}`, nil, carrying("Accept", "text/event-stream"))
+	alone, _ := h.with("alone", regie.ScopeMCP)
+	reader, _ := h.with("reader", regie.ScopeMCP, regie.ScopeRead)
+	chatter, _ := h.with("chatter", regie.ScopeMCP, regie.ScopeChat)
+	call, read, chat := h.mcp(alone.Secret), h.mcp(reader.Secret), h.mcp(chatter.Secret)
+	of, speak := map[string]any{"session_id": theirs}, map[string]any{"session_id": theirs, "text": "hello?"}
+	for tool, arguments := range map[string]any{"session_status": of, "send_message": speak, "stop_session": of} {
+		if said, failed := call(tool, arguments); !failed || !strings.Contains(said, "NOT_FOUND") {
+			t.Errorf("%s with mcp alone: %s", tool, said)
+		}
+	}
+	if said, failed := read("session_status", of); failed || !strings.Contains(said, "A secret.") {
+		t.Errorf("to who may read: %s", said)
+	}
+	for _, tool := range []string{"send_message", "stop_session"} {
+		if said, failed := read(tool, speak); !failed {
+			t.Errorf("%s to who may read: %s", tool, said)
+		}
+	}
+	if said, failed := chat("session_status", of); !failed || strings.Contains(said, "secret") {
+		t.Errorf("to who may chat: %s", said)
+	}
+	said, failed := call("start_session", map[string]any{"prompt": "begin", "wait": 30})
+	if failed || !strings.Contains(said, `"answer":"A secret."`) { // of its own session
+		t.Fatal(said)
+	}
+	if said, failed := call("list_sessions", map[string]any{}); failed || strings.Contains(said, theirs) || strings.Count(said, "begin") == 0 {
+		t.Errorf("it lists %s", said)
+	}
+	if said, failed := read("list_sessions", map[string]any{}); failed || !strings.Contains(said, theirs) || !strings.Contains(said, "begin") {
+		t.Errorf("to who may read it lists %s", said)
+	}
+	if said, failed := chat("send_message", map[string]any{"session_id": theirs, "text": "more", "wait": 30}); failed || strings.Contains(said, "secret") {
+		t.Errorf("to who may chat: %s", said)
+	}
+}
+
+// TestMCPSessionOfAnother: an MCP session is its caller's: to another token, which knows its id, it is as one that is not there.
+func TestMCPSessionOfAnother(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	_, one := h.with("one", regie.ScopeMCP)
+	_, two := h.with("two", regie.ScopeMCP)
+	speaks := func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	begun := h.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, one, speaks)
+	id := begun.Header.Get("Mcp-Session-Id")
+	_ = begun.Body.Close()
+	if begun.StatusCode != http.StatusOK || id == "" {
+		t.Fatalf("%d %v", begun.StatusCode, begun.Header)
+	}
+	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	if status, said := h.said("POST", "/mcp", ping, one, speaks, carrying("Mcp-Session-Id", id)); status != 200 {
+		t.Errorf("to its own: %d %s", status, said)
+	}
+	_, mine := h.said("POST", "/mcp", ping, one, speaks, carrying("Mcp-Session-Id", "nobody"))
+	status, said := h.said("POST", "/mcp", ping, two, speaks, carrying("Mcp-Session-Id", id))
+	if status != 404 || said != mine || !strings.Contains(said, "NOT_FOUND") || !json.Valid([]byte(said)) {
+		t.Errorf("to another: %d %q, where there is none %q", status, said, mine)
+	}
 }

@@ -90,7 +90,7 @@ func Handler(c Config) http.Handler {
 	s := &server{Config: c, working: atWork{keys: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()
 	for _, at := range s.routes() {
-		mux.HandleFunc(at.Method+" "+at.Path, at.serve)
+		mux.HandleFunc(at.Method+" "+at.Path, s.strictly(at.params, at.serve))
 	}
 	mux.HandleFunc("/", s.missing(mux))
 	return mux
@@ -100,7 +100,8 @@ func Handler(c Config) http.Handler {
 type Route struct {
 	Method, Path, Summary string
 
-	serve http.HandlerFunc
+	serve  http.HandlerFunc
+	params []string // of its address, beside those of any
 }
 
 // Routes are what a Handler serves.
@@ -108,14 +109,14 @@ func Routes() []Route { return (&server{}).routes() }
 
 func (s *server) routes() []Route {
 	return []Route{
-		{http.MethodGet, "/v1/models", "The agents, and models of providers as provider/model; in Anthropic's form, by pages, with the header anthropic-version", s.models},
-		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model},
-		{http.MethodPost, "/v1/chat/completions", "OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider", s.chat},
-		{http.MethodPost, "/v1/responses", "OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider", s.responses},
-		{http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response},
-		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.forget},
-		{http.MethodPost, "/v1/messages", "Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider", s.messages},
-		{http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent", s.countTokens},
+		{http.MethodGet, "/v1/models", "The agents, and models of providers as provider/model; in Anthropic's form, by pages, with the header anthropic-version", s.models, ofModels},
+		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model, nil},
+		{http.MethodPost, "/v1/chat/completions", "OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider", s.chat, nil},
+		{http.MethodPost, "/v1/responses", "OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider", s.responses, nil},
+		{http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response, ofResponse},
+		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.forget, nil},
+		{http.MethodPost, "/v1/messages", "Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider", s.messages, nil},
+		{http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent", s.countTokens, nil},
 	}
 }
 

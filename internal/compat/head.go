@@ -31,10 +31,13 @@ func readHead(data []byte) (head, error) {
 	var wrong error
 	bad := func(err error) error {
 		var syntax *jsontext.SyntacticError
-		if errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName) {
+		switch {
+		case !errors.As(err, &syntax): // it ends too soon
+			return refused("", "the request is no JSON from byte %d on", int64(len(data)))
+		case errors.Is(err, jsontext.ErrDuplicateName):
 			return refused(pointer(syntax.JSONPointer), "the key %s stands twice", clip(pointer(syntax.JSONPointer)))
 		}
-		return refused("", "the request is not JSON: %s", clip(err.Error()))
+		return refused("", "the request is no JSON from byte %d on", syntax.ByteOffset)
 	}
 	if d.PeekKind() != '{' {
 		return h, refused("", "the request is not a JSON object")

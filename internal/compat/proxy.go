@@ -39,11 +39,13 @@ type Proxy interface {
 	// many answers of so many tokens at most, 0 for any. It returns the longest one that may be asked for, 0 where it may be as long as the
 	// request has it, and CodePriceUnknown or CodeOverBudget where the call may not be made.
 	Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (longest int, err error)
+	// Begin notes that a call is about to be made. It does not wait.
+	Begin(call store.Proxied)
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
 	// Ask returns the answer to a request that the response cache holds, or has send ask, where what the request says may be answered so; fresh
-	// is false of one that was not asked for here.
-	Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, error)) (answer []byte, fresh bool, err error)
+	// is false of one that was not asked for here. Of what send brings it says whether that may be given to others.
+	Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
 	// Caches reports whether a request with this temperature, nil for none, may be answered from the cache.
 	Caches(temperature *float64) bool
 }
@@ -158,6 +160,7 @@ func (p *passing) reserve(data []byte) error {
 }
 
 func (p *passing) send() (*http.Response, error) {
+	p.Proxy.Begin(p.call)
 	request, err := http.NewRequestWithContext(p.context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err

@@ -74,7 +74,10 @@ type cacheable struct {
 // fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first has a stream as it comes, the others when it is whole.
 func (p *passing) fromCache(data []byte) {
 	var c cacheable
-	answer, fresh, err := p.Proxy.Ask(p.context(), &p.call, p.cacheKey(data), func() ([]byte, error) { return p.askKept(data, &c) })
+	answer, fresh, err := p.Proxy.Ask(p.context(), &p.call, p.cacheKey(data), func() ([]byte, bool, error) {
+		said, err := p.askKept(data, &c)
+		return said, err == nil && endsWell(p.api, said), err
+	})
 	var no refusal
 	switch {
 	case errors.As(err, &no):

@@ -52,7 +52,7 @@ func decode(data []byte, into any) error {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
 			return refused(param, "the key %s stands twice", clip(param))
 		}
-		return refused("", "the request is not JSON: %s", clip(syntax.Error()))
+		return refused("", "the request is no JSON from byte %d on", syntax.ByteOffset)
 	}
 	if param == "" {
 		return refused("", "the request is not a JSON object")

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -68,7 +69,7 @@ type Mount struct {
 // mountOf is the mount that a path belongs to; ok is false for a path of this interface.
 func mountOf(mounts map[string]Mount, path string) (mount Mount, ok bool) {
 	for pattern, m := range mounts {
-		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern) {
+		if path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path+"/", pattern) {
 			return m, true
 		}
 	}
@@ -87,7 +88,11 @@ func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, mount := range c.Mounts {
-		mux.HandleFunc(pattern, s.requires(mount.Scope, mount.Handler.ServeHTTP))
+		serve := s.requires(mount.Scope, mount.Handler.ServeHTTP)
+		mux.HandleFunc(pattern, serve)
+		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" { // else the mux answers there, with a redirect
+			mux.HandleFunc(root, serve)
+		}
 	}
 	for _, o := range s.operations() {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
@@ -166,17 +171,32 @@ func strict(body []byte, into any) error {
 	if err == nil {
 		return nil
 	}
+	return misfit(err)
+}
+
+// misfit says what is wrong with a body in our own words: those of the decoder name types of this program.
+func misfit(err error) error {
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
-		why := "another type is expected"
-		if semantic.Err != nil {
-			why = semantic.Err.Error()
-		}
-		if semantic.JSONPointer == "" && semantic.Err == nil {
+		at := cmp.Or(string(semantic.JSONPointer), "/")
+		var own *regie.Error
+		switch {
+		case errors.Is(err, jsonv2.ErrUnknownName):
+			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: there is no such key", at)
+		case errors.As(semantic.Err, &own):
+			return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %v", at, own)
+		case semantic.JSONPointer == "" && semantic.Err == nil:
 			return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
 		}
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: %s", cmp.Or(string(semantic.JSONPointer), "/"), why)
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: another type is expected", at)
 	}
-	return regie.Errorf(regie.CodeBadRequest, "the request is not what is expected here: %v", err) // JSON's own grammar
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && ok:
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: the key stands there twice", cmp.Or(string(syntax.JSONPointer), "/"))
+	case ok:
+		return regie.Errorf(regie.CodeBadRequest, "the request is no JSON from byte %d on", syntax.ByteOffset)
+	}
+	return regie.Errorf(regie.CodeBadRequest, "the request is no JSON")
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request, status int, body any, err error) {

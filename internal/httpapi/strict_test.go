@@ -88,3 +88,31 @@ func TestSlowBody(t *testing.T) {
 		t.Errorf("%d %s", response.Code, said)
 	}
 }
+
+// TestMisfits: what a body cannot be is said in our own words.
+func TestMisfits(t *testing.T) {
+	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	for body, want := range map[string]string{
+		`{"text":"a","text":"b"}`:   "at /text: the key stands there twice",
+		`{"txet":"a"}`:              "at /txet: there is no such key",
+		`{"text":1}`:                "at /text: another type is expected",
+		`{"session_id":"x"}`:        "at /session_id: ",
+		`{"limits":{"turns":"x"}}`:  "at /limits/",
+		`{"text":"a`:                "is no JSON from byte ",
+		`{"text":"\x00"}`:           "is no JSON from byte ",
+		"{\"text\":\"\xff\"}":       "is no JSON from byte ",
+		`{"text":"a"} b`:            "is no JSON from byte ",
+		`[]`:                        "an object is expected",
+		`"a"`:                       "an object is expected",
+		strings.Repeat("[", 20_000): "",
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(body))
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, request)
+		said := response.Body.String()
+		if response.Code != http.StatusBadRequest || !strings.Contains(said, want) || strings.Contains(said, "json") && !strings.Contains(said, "is no JSON") || strings.Contains(said, "Go ") ||
+			strings.Contains(said, "jsontext") || strings.Contains(said, "object member") {
+			t.Errorf("%.60s: %d %.300s, want %q", body, response.Code, said, want)
+		}
+	}
+}

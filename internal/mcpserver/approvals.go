@@ -152,7 +152,7 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
 	}
 	if err == nil {
-		_, err = s.find(ctx, inbox.Approvals[0].SessionID.String()) // of this workspace
+		_, err = s.find(ctx, inbox.Approvals[0].SessionID.String(), regie.ScopeApprove) // of this workspace
 	}
 	if err != nil {
 		return nil, status{}, failed(err)
@@ -185,7 +185,7 @@ func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in rep
 		err = regie.Errorf(regie.CodeNotFound, "there is no question %s here", id)
 	}
 	if err == nil {
-		_, err = s.find(ctx, inbox.Questions[0].SessionID.String())
+		_, err = s.find(ctx, inbox.Questions[0].SessionID.String(), regie.ScopeApprove)
 	}
 	if err == nil {
 		_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{

@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // late is an engine in which something happens between the look at a session and the message to it.
@@ -57,5 +58,30 @@ func TestQuestionMeanwhile(t *testing.T) {
 	view, err := b.conn.Session(t.Context(), id)
 	if !failed || !strings.Contains(text, string(regie.CodeMissingScope)) || err != nil || view.State != regie.SessionWaitingResponse {
 		t.Errorf("the client is told %s, and the session is %s (%v)", text, view.State, err)
+	}
+}
+
+// TestSteerAnswersNothing: a client that may not answer may steer, which withdraws the question; its words are not the person's answer, where a free text
+// would be one either.
+func TestSteerAnswersNothing(t *testing.T) {
+	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}
+	b := newBed(t, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}}, providertest.Scene{Text: []string{"As you say."}})
+	session := b.stdio(nil)
+	in := b.config.Request
+	in.ClientID, in.SessionID, in.Text, in.Policy = "person", regie.NewID(), "ask me", approval.Policy{OnApproval: approval.Park, Questions: true}
+	run, err := b.conn.Submit(t.Context(), in)
+	if err == nil {
+		err = b.conn.Wait(t.Context(), run.RoundID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, data, failed := call(t, session, "send_message", object{"session_id": in.SessionID.String(), "text": "something else", "when_busy": "steer", "wait": 30})
+	if failed || data["state"] != "IDLE" {
+		t.Fatal(text)
+	}
+	inbox, err := b.conn.Inbox(t.Context(), store.InboxFilter{SessionID: in.SessionID, Closed: true})
+	if err != nil || len(inbox.Questions) != 1 || inbox.Questions[0].Reply != nil {
+		t.Errorf("%+v (%v)", inbox.Questions, err)
 	}
 }

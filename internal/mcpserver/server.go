@@ -96,6 +96,9 @@ func known(next http.Handler) http.Handler {
 		}
 		r = r.Clone(ctx)
 		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
+		if r.Header.Get("Mcp-Session-Id") != "" {
+			w = &whose{ResponseWriter: w}
+		}
 		verified.ServeHTTP(w, r)
 	})
 }

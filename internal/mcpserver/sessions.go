@@ -162,7 +162,7 @@ func (s *server) hasAgent(ctx context.Context, name string) error {
 }
 
 func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (*mcp.CallToolResult, status, error) {
-	found, err := s.find(ctx, in.SessionID)
+	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
 	if err == nil {
 		err = bounded(in.Wait)
 	}
@@ -177,7 +177,8 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
 		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
-		LeavesWaits: !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer, // a question may have opened meanwhile
+		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer, // a question may have opened meanwhile
+		AnswersNothing: !s.AllowApprovals,                                               // whoever steers withdraws it
 	}, in.Wait)
 }
 
@@ -207,14 +208,20 @@ func bounded(seconds int) error {
 	return nil
 }
 
-// find is a session that this server serves; CodeNotFound is also what one of another workspace is (spec 2.1).
-func (s *server) find(ctx context.Context, text string) (store.SessionSummary, error) {
+// opens reports whether a session is there for who asks: one that their token did not begin is, where the token has the scope for what they want of it.
+func opens(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
+	caller := access.From(ctx)
+	return caller == nil || caller.Has(scope) || caller.Began(session)
+}
+
+// find is a session that this server serves, to who may do with it what a scope opens; CodeNotFound is also what one of another workspace is (spec 2.1).
+func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
 	id, err := regie.ParseID(text)
 	if err != nil {
 		return store.SessionSummary{}, err
 	}
 	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: id, Root: s.Request.Root, Limit: 1})
-	if err == nil && (len(found) == 0 || found[0].ID != id) {
+	if err == nil && (len(found) == 0 || found[0].ID != id || !opens(ctx, &found[0].Session, scope)) {
 		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
 	}
 	if err != nil {
@@ -224,7 +231,7 @@ func (s *server) find(ctx context.Context, text string) (store.SessionSummary, e
 }
 
 func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in waiting) (*mcp.CallToolResult, status, error) {
-	found, err := s.find(ctx, in.SessionID)
+	found, err := s.find(ctx, in.SessionID, regie.ScopeRead)
 	if err == nil {
 		err = bounded(in.Wait)
 	}
@@ -249,7 +256,7 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 	if err != nil {
 		return nil, out, failed(err)
 	}
-	found, err := s.Control.Sessions(ctx, store.SessionFilter{Root: at.Root, Limit: in.Limit})
+	found, err := s.listed(ctx, at.Root, in.Limit)
 	if err != nil {
 		return nil, out, failed(err)
 	}
@@ -260,6 +267,31 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 		})
 	}
 	return nil, out, nil
+}
+
+// listed are the newest sessions of a workspace that are there for who asks.
+func (s *server) listed(ctx context.Context, root string, limit int) ([]store.SessionSummary, error) {
+	filter := store.SessionFilter{Root: root, Limit: limit}
+	if caller := access.From(ctx); caller != nil && !caller.Has(regie.ScopeRead) {
+		filter.Limit = 1000 // most of them may be others'
+	}
+	var out []store.SessionSummary
+	for {
+		page, err := s.Control.Sessions(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if opens(ctx, &page[i].Session, regie.ScopeRead) {
+				out = append(out, page[i])
+			}
+		}
+		if len(page) < filter.Limit || len(out) >= limit {
+			return out[:min(limit, len(out))], nil
+		}
+		last := &page[len(page)-1]
+		filter.Before = store.Mark{At: last.LastActivity, ID: last.ID}
+	}
 }
 
 func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, places, error) {
@@ -275,7 +307,7 @@ func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*m
 }
 
 func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.CallToolResult, status, error) {
-	found, err := s.find(ctx, in.SessionID)
+	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
 	if err == nil {
 		_, err = s.Control.Stop(ctx, found.ID)
 	}
@@ -298,8 +330,10 @@ func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResul
 	if n := len(view.History); n > 0 {
 		round := &view.History[n-1]
 		out.RoundID, out.Ended, out.End, out.Note = round.ID.String(), round.State == regie.RoundEnded, string(round.End), plain.Strip(round.EndNote.String())
-		said := plain.Strip(answer(&view, round.ID))
-		out.Answer, out.Cut = clip(said, maxAnswer), len(said) > maxAnswer
+		if opens(ctx, &view.Session, regie.ScopeRead) { // who may speak there, or decide, may not therefore read
+			said := plain.Strip(answer(&view, round.ID))
+			out.Answer, out.Cut = clip(said, maxAnswer), len(said) > maxAnswer
+		}
 	}
 	if out.Asks, err = s.asks(ctx, session); err != nil {
 		return nil, status{}, failed(err)

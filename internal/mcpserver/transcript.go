@@ -26,7 +26,7 @@ func (s *server) addTranscripts(to *mcp.Server) {
 		Description: "What was said in a session, and which calls its agent made.",
 	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		uri := request.Params.URI
-		found, err := s.find(ctx, strings.TrimPrefix(uri, transcripts))
+		found, err := s.find(ctx, strings.TrimPrefix(uri, transcripts), regie.ScopeRead)
 		switch regie.CodeOf(err) {
 		case "":
 		case regie.CodeNotFound, regie.CodeBadID:

@@ -64,6 +64,20 @@ func (t *tx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time)
 	return used, err
 }
 
+// OpenProxied stores model calls that are with their providers, and for which nothing was reserved.
+func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		for i := range calls {
+			c := &calls[i]
+			if err := t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?)`,
+				c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, c.StartedAt.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // LogProxied stores what became of model calls that were passed on, and books what they cost.
 func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
@@ -110,7 +124,7 @@ func (t *tx) logProxied(c *store.Proxied) error {
 	if c.Money.Known {
 		cost = c.Money.Cost
 	}
-	if c.Money.Reserved > 0 {
+	if c.Stored || c.Money.Reserved > 0 {
 		if err := t.one(errNotOpen, `UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
 				cost_microusd = ?, duration_us = ? WHERE id = ? AND state = 'OPEN'`,
 			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost, c.Duration.Microseconds(), c.ID); err != nil {
@@ -143,7 +157,7 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 		if err := t.each("SELECT id, workspace_id, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?", []any{before.UnixMicro()}, func(row found) error {
 			var c store.Proxied
 			err := row.Scan(&c.ID, &c.WorkspaceID, &c.Money.Reserved)
-			c.Code = regie.CodeProviderBroken
+			c.Code, c.Stored = regie.CodeEngineGone, true
 			left = append(left, c)
 			return err
 		}); err != nil {

@@ -187,12 +187,19 @@ func passedOn(w *World) {
 	third.Code, third.Money.Known, third.Duration = regie.CodeProviderAuth, true, time.Millisecond
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, third}))
 	w.refused(regie.CodeConflict, w.Store.LogProxied(w.Ctx, []store.Proxied{first}))
-	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second))) // the second one's process has died
+	fourth, fifth := call(), call()
+	w.must(w.Store.OpenProxied(w.Ctx, []store.Proxied{fourth, fifth}))
+	fourth.Stored, fourth.Money, fourth.Duration = true, regie.Money{Cost: 1, Known: true}, time.Millisecond
+	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
+	w.refused(regie.CodeConflict, w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
+	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second))) // the process of the second and the fifth one has died
 	after, err := w.Store.SpentToday(w.Ctx, "")
 	w.must(err)
-	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due}, []any{int64(42), int64(50)})
+	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due}, []any{int64(43), int64(50)})
 	logged, err := w.Store.ProxiedCalls(w.Ctx, 10)
 	w.must(err)
-	w.equal("logged", []any{len(logged), logged[2].Usage, logged[2].Money.Cost, logged[1].Money.Known, logged[0].Code},
-		[]any{3, first.Usage, int64(42), false, regie.CodeProviderAuth})
+	w.equal("logged", []any{len(logged), logged[4].Usage, logged[4].Money.Cost, logged[3].Money.Known, logged[2].Code},
+		[]any{5, first.Usage, int64(42), false, regie.CodeProviderAuth})
+	w.equal("left", []any{logged[3].Code, logged[1].Money, logged[0].Code, logged[0].Money},
+		[]any{regie.CodeEngineGone, regie.Money{Cost: 1, Known: true}, regie.CodeEngineGone, regie.Money{}})
 }

@@ -53,6 +53,7 @@ type Store interface {
 	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
 	Unused(ctx context.Context, since time.Time, most int) (sessions []regie.ID, next time.Time, err error)
 	ReserveProxied(ctx context.Context, in store.Proxied, wants store.Reservation) (store.Granted, error)
+	OpenProxied(ctx context.Context, calls []store.Proxied) error
 	LogProxied(ctx context.Context, calls []store.Proxied) error
 	LeftProxied(ctx context.Context, before time.Time) error
 	ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error)

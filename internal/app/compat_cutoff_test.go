@@ -1,0 +1,150 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// silent is a vendor that answers nobody before the test ends, and tells when it is asked.
+func silent(t *testing.T) (v *vendor, asked chan struct{}) {
+	t.Helper()
+	asked = make(chan struct{}, 1)
+	free := make(chan struct{})
+	v = newVendor(t, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-free
+	})
+	t.Cleanup(func() { close(free) }) // before the vendor closes
+	return v, asked
+}
+
+// cutOff asks for what the last call of a log was, of an engine that is opened anew.
+func (b *bed) cutOff(want regie.Code) {
+	b.t.Helper()
+	conn := b.connect()
+	defer conn.Close()
+	calls, err := conn.ProxiedNow(b.t.Context())
+	if err != nil || len(calls) != 1 || calls[0].Code != want || calls[0].Money.Known || calls[0].Model != "x" || calls[0].Provider != "far" {
+		b.t.Fatalf("%+v (%v), want %s", calls, err, want)
+	}
+}
+
+// capped has what a day may cost be bounded, so that what a call may cost is reserved.
+func capped(c *config.Config) {
+	c.File.Budget = config.Budget{USDPerDay: 10_000_000}
+}
+
+// TestProxyCutOff: a call that is with its provider when the engine ends is in the log of what was passed on, with what was reserved for it as perhaps due.
+func TestProxyCutOff(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"free": nil, "under a cap": capped} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, asked := silent(t)
+			d := passes(t, v, change)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answered := make(chan error, 1)
+			go func() {
+				response, err := http.DefaultClient.Do(r)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				answered <- err
+			}()
+			<-asked
+			if err := d.conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d.cutOff(regie.CodeStopRequested)
+			cancel()
+			if err := <-answered; err == nil {
+				t.Error("it was answered")
+			}
+			d.server.Close()
+			d.closed = true
+		})
+	}
+}
+
+// cutKilled is what a child process of TestProxyKilled is told: to ask, and to be killed when that stands in the log.
+type cutKilled struct {
+	Settings config.Config
+	Root     string
+}
+
+// TestProxyKilled kills the process with SIGKILL while a provider is asked: the next one has the call in its log, and knows no outcome of it.
+func TestProxyKilled(t *testing.T) {
+	t.Parallel()
+	if said := os.Getenv("REGIE_TEST_CUT"); said != "" {
+		askAndDie(t, said)
+		return
+	}
+	for name, change := range map[string]func(*config.Config){"free": nil, "under a cap": capped} {
+		t.Run(name, func(t *testing.T) {
+			v, _ := silent(t)
+			d := passes(t, v, change)
+			d.close()
+			said, err := json.Marshal(cutKilled{d.settings, d.root})
+			if err != nil {
+				t.Fatal(err)
+			}
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyKilled$", "-test.count=1")
+			child.Env = append(os.Environ(), "REGIE_TEST_CUT="+string(said))
+			out, err := child.CombinedOutput()
+			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+				t.Fatalf("the child was not killed: %v\n%s", err, out)
+			}
+			d.cutOff(regie.CodeEngineGone)
+		})
+	}
+}
+
+func askAndDie(t *testing.T, said string) {
+	t.Helper()
+	var in cutKilled
+	if err := json.Unmarshal([]byte(said), &in); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(compat.Handler(compat.Config{Control: conn, Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
+		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
+	}}))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = http.DefaultClient.Do(request) }()                                                         //nolint:bodyclose // it has no answer
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // between two looks
+		var calls []store.Proxied
+		if calls, err = conn.ProxiedNow(context.Background()); err != nil || len(calls) == 1 {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	die(t)
+}
