@@ -256,9 +256,9 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 			k.t.Fatal(err)
 		}
-		if err := k.engine.Wait(k.t.Context(), asked.RoundID); err != nil {
-			k.t.Fatal(err)
-		}
+		k.until(k.engine, asked.SessionID, func(e *regie.Event) bool {
+			return e.Type == regie.EventToolResult && strings.Contains(string(e.Body), string(regie.CallUnknown))
+		})
 		return keyedCase{
 			path: "/api/v1/calls/" + asked.Reviews[0].CallID.String() + "/resolve", body: `{"as":"happened"}`, other: `{"as":"did_not_happen"}`,
 			once: func() bool { return k.acted == 1 },
