@@ -44,7 +44,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	var n *nests
 	if c.Tier != None {
 		n = nested(c.Root)
-		absent, before = untrapped(c.Root), n.signs()
+		absent, before = n.untrapped(), n.signs()
 	}
 	cmd, clean, err := s.prepare(&c, &j, who, env, n)
 	if err != nil {
