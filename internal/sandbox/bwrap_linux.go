@@ -43,7 +43,7 @@ func (s *Sandbox) findBwrap() string {
 func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string, n *nests) []string {
 	home := s.insideHome()
 	args := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
 	}
 	if !s.config.Network {
 		args = append(args, "--unshare-net")
