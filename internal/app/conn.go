@@ -291,7 +291,13 @@ func (c *Conn) detach(control dispatch.Control) bool {
 
 // Submit implements dispatch.Control. The client id of the request makes asking again harmless.
 func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.Run, error) { return control.Submit(ctx, in) })
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Run, error) {
+		if settings := &c.options.Config; settings.Server == "" && c.isClient(control) && otherRules(settings) {
+			return dispatch.Run{}, regie.Errorf(regie.CodeConflict, "process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
+				holder(settings.DataDir), settings.DataDir)
+		}
+		return control.Submit(ctx, in)
+	})
 }
 
 // Interrupt implements dispatch.Control.

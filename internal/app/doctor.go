@@ -149,7 +149,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	defer cancel()
 	start := time.Now()
 	state.Err = client.Alive(ctx)
-	state.Took = time.Since(start)
+	state.Took, state.OtherRules = time.Since(start), otherRules(&c)
 	return state
 }
 

@@ -97,6 +97,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	tellRules(held, o.Config.Rules())
 	e := &Engine{lock: held, log: o.Log, check: func() {}}
 	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {

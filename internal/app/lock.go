@@ -81,6 +81,30 @@ func holder(dir string) string {
 	return pid
 }
 
+// tellRules writes what an engine decides by into its lock file, for clients that were told to decide by a file of their own. Where that cannot be written nobody
+// compares it.
+func tellRules(f *os.File, rules regie.Hash) {
+	if end, err := f.Seek(0, io.SeekEnd); err == nil && end > 0 {
+		_, _ = f.WriteAt(fmt.Appendf(nil, "%s\n", rules), end)
+	}
+}
+
+// rulesOf is what tellRules wrote; empty where the engine is one that did not.
+func rulesOf(dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, lockName))
+	lines := strings.Split(string(data), "\n")
+	if err != nil || len(lines) < 3 {
+		return ""
+	}
+	return lines[2]
+}
+
+// otherRules reports whether settings that were named, by --config or REGIE_CONFIG, are not those by which the engine of their data directory decides.
+func otherRules(c *config.Config) bool {
+	theirs := rulesOf(c.DataDir)
+	return c.Apart && theirs != "" && theirs != c.Rules().String()
+}
+
 func dirError(err error, dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -165,7 +165,7 @@ func (p *projects) files(root string) engine.FileSettings {
 
 func fileRule(r config.Rule, where string) approval.FileRule {
 	name, below := r.Place()
-	return approval.FileRule{Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Verdict: r.Verdict(), Where: where}
+	return approval.FileRule{Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd, Verdict: r.Verdict(), Where: where}
 }
 
 // skills are those that an agent has in a workspace: its own where they are trusted, then the user's.

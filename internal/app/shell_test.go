@@ -245,3 +245,51 @@ func runAndWait(t *testing.T, said string) {
 	}
 	select {}
 }
+
+// TestShellNoCommand: what is no command is refused before anybody is asked, and before anything is prepared for it, whoever allows it.
+func TestShellNoCommand(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	for name, policy := range map[string]approval.Policy{"allowed": everything, "asked about": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, newModel(t,
+				says("", runs("a", "a\x00b", 5)), says("", runs("b", "   ", 5)), says("", runs("c", "# x\n\n\t#y", 5)), says("ok")))
+			view := b.run(policy)
+			expect(t, view, regie.EndAnswered, "FAILED", "FAILED", "FAILED")
+			for _, exchange := range view.Exchanges {
+				for _, c := range exchange.Calls {
+					if c.Error.Code != regie.CodeBadArguments || !c.StartedAt.IsZero() {
+						t.Errorf("%s: %+v, started %v", c.Arguments, c.Error, c.StartedAt)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestShellFileRules: a rule of regie.yaml allows a command where it says, and never one that a shell runs.
+func TestShellFileRules(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	b := newBed(t, newModel(t,
+		says("", runs("a", "echo one", 5)), says("", call{"b", "shell__shell_exec", `{"command":"echo one","cwd":"docs"}`}), says("", call{"c", "shell__shell_exec", `{"command":"echo two","cwd":"docs"}`}),
+		says("", runs("d", "echo one | cat", 5)), says("ok")))
+	b.configured("approvals:\n  rules:\n    - {tool: shell.shell_exec, decision: allow}\n    - {tool: shell.shell_exec, argv: [echo, two], cwd: \"docs/**\", decision: allow}\n")
+	fatal(t, os.MkdirAll(filepath.Join(b.root, "docs"), 0o755))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
+	fatal(t, err)
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	for _, want := range []string{`"cwd":"docs"`, "echo one | cat"} {
+		if !strings.Contains(string(asked.Reviews[0].Arguments), want) || len(asked.Reviews) != 1 {
+			t.Fatalf("asked about %s, want %s", asked.Reviews[0].Arguments, want)
+		}
+		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
+		if strings.Contains(want, "cwd") {
+			asked = b.next(conn, run.SessionID, asked.ID)
+		}
+	}
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+}

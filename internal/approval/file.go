@@ -1,9 +1,11 @@
 package approval
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/regie-run/regie"
 )
@@ -12,39 +14,75 @@ import (
 // there.
 type FileRule struct {
 	Tool string // a canonical name, "*" for any part
-	// Path is the path that it is about, or, where Below is set, what lies below it. Argv is the command that it is about, in whatever directory.
+	// Path is the path that it is about, or, where Below is set, what lies below it. Argv is the command that it is about.
 	// Where neither is set it is about every call.
-	Path    string
-	Below   bool
-	Argv    []string
+	Path  string
+	Below bool
+	Argv  []string
+	// Cwd is the directory of a command that a rule allows: empty is the workspace itself, with /** behind it also what lies below, ** is any. What runs is decided
+	// by the files that lie there (a Makefile), so elsewhere it is another command. A rule that asks or forbids holds in any.
+	Cwd     string
 	Verdict regie.Verdict
 	Where   string // the file and the place in it, for people
 }
 
+// FileCall is a call that rules of files are held against.
+type FileCall struct {
+	Tool string
+	// Arguments have the literal command that it runs under regie.FieldCommand. Runs says that its tool runs commands: without such a command it is one that a shell runs.
+	Arguments map[string]any
+	Runs      bool
+}
+
 // FileRules are what the rules of files say of a call, as standing rules of its workspace. Those of a file that may only narrow have nothing that
 // allows: who reads the file sees to it (decision 19).
-func FileRules(rules []FileRule, workspace regie.ID, tool string, arguments map[string]any) []regie.Rule {
+func FileRules(rules []FileRule, workspace regie.ID, call FileCall) []regie.Rule {
 	var out []regie.Rule
 	for i := range rules {
 		r := &rules[i]
-		if ok, err := path.Match(r.Tool, tool); err != nil || !ok || tool == "" {
+		if ok, err := path.Match(r.Tool, call.Tool); err != nil || !ok || call.Tool == "" || !r.covers(&call) {
 			continue
 		}
-		out = append(out, regie.Rule{WorkspaceID: workspace, Verdict: r.Verdict, Author: r.Where, Scope: r.scope(tool, arguments)})
+		out = append(out, regie.Rule{WorkspaceID: workspace, Verdict: r.Verdict, Author: r.Where, Scope: r.scope(&call)})
 	}
 	return out
 }
 
+// command is the literal command of a call.
+func (c *FileCall) command() (command regie.Command, literal bool) {
+	text, is := c.Arguments[regie.FieldCommand].(string)
+	return command, is && json.Unmarshal([]byte(text), &command) == nil
+}
+
+// covers reports whether a rule can be about a call at all. What it allows of commands are literal ones in their directory: spec 4.4 has rules match parsed
+// commands, so one that a shell runs asks each time, also under a rule about every call.
+func (r *FileRule) covers(call *FileCall) bool {
+	command, literal := call.command()
+	if r.Verdict != regie.VerdictAllow || !call.Runs && !literal {
+		return true
+	}
+	if !literal {
+		return false
+	}
+	above, below := strings.CutSuffix(r.Cwd, "/**")
+	switch {
+	case r.Cwd == "**":
+		return true
+	case below:
+		return command.Dir == above || strings.HasPrefix(command.Dir, above+"/")
+	default:
+		return command.Dir == cmp.Or(r.Cwd, ".")
+	}
+}
+
 // scope is that of a rule for one call.
-func (r *FileRule) scope(tool string, arguments map[string]any) regie.Scope {
-	s := regie.Scope{Tool: tool}
+func (r *FileRule) scope(call *FileCall) regie.Scope {
+	s := regie.Scope{Tool: call.Tool}
 	switch {
 	case len(r.Argv) > 0:
 		s.Kind, s.Field, s.Value = regie.ScopeArgv, regie.FieldCommand, regie.Command{Argv: r.Argv, Dir: "."}.String()
-		var command regie.Command
-		text, literal := arguments[regie.FieldCommand].(string)
-		if literal && json.Unmarshal([]byte(text), &command) == nil && slices.Equal(command.Argv, r.Argv) {
-			s.Value = text // in its directory
+		if command, literal := call.command(); literal && slices.Equal(command.Argv, r.Argv) {
+			s.Value, _ = call.Arguments[regie.FieldCommand].(string) // in its directory
 		}
 	case r.Path != "" && r.Below:
 		s.Kind, s.Field, s.Value = regie.ScopeUnder, "path", r.Path

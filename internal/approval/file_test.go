@@ -36,7 +36,21 @@ func TestFileRules(t *testing.T) {
 		{"what is not literal", approval.FileRule{Tool: "shell.*", Argv: []string{"git", "push"}, Verdict: forbid}, "shell.shell_exec", map[string]any{"command": "git push; x"}, regie.VerdictMustAsk},
 		{"allowed", approval.FileRule{Tool: "*", Path: "docs", Below: true, Verdict: allow}, "a.b", map[string]any{"path": "docs/x"}, allow},
 		{"not allowed around", approval.FileRule{Tool: "*", Path: "docs", Below: true, Verdict: allow}, "a.b", map[string]any{"path": "docs/../x"}, regie.VerdictAsk},
-		{"a command is allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub")}, allow},
+		{"a command is allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push(".")}, allow},
+		{"and not in another directory", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub")}, regie.VerdictAsk},
+		{"in a named one", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub")}, allow},
+		{"not at the top then", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push(".")}, regie.VerdictAsk},
+		{"not below it", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub/a")}, regie.VerdictAsk},
+		{"in one with what lies below", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub/**", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub")}, allow},
+		{"below it", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub/**", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub/a/b")}, allow},
+		{"beside it", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "sub/**", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("sub2")}, regie.VerdictAsk},
+		{"in any", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Cwd: "**", Verdict: allow}, "a.b", map[string]any{regie.FieldCommand: push("x/y")}, allow},
+		{"any command is allowed", approval.FileRule{Tool: "shell.*", Verdict: allow}, "shell.shell_exec", map[string]any{regie.FieldCommand: push(".")}, allow},
+		{"and not elsewhere", approval.FileRule{Tool: "shell.*", Verdict: allow}, "shell.shell_exec", map[string]any{regie.FieldCommand: push("sub")}, regie.VerdictAsk},
+		{"nor by a shell", approval.FileRule{Tool: "shell.*", Cwd: "**", Verdict: allow}, "shell.shell_exec", map[string]any{"command": "git push | x"}, regie.VerdictAsk},
+		{"nor under every tool", approval.FileRule{Tool: "*", Cwd: "**", Verdict: allow}, "shell.shell_exec", map[string]any{"command": "git push > x"}, regie.VerdictAsk},
+		{"every command is forbidden", approval.FileRule{Tool: "shell.*", Verdict: forbid}, "shell.shell_exec", map[string]any{"command": "git push | x"}, forbid},
+		{"a tool without commands", approval.FileRule{Tool: "*", Verdict: allow}, "a.b", map[string]any{"command": "x | y"}, allow},
 		{"what is not literal is not allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{"command": "git push"}, regie.VerdictAsk},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -46,7 +60,7 @@ func TestFileRules(t *testing.T) {
 				Tool: row.tool, Kind: regie.KindAction, Risk: regie.RiskInternal, Arguments: row.arguments, WorkspaceID: workspace, SessionID: regie.NewID(),
 				Levels: []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}},
 			}
-			in.Rules = approval.FileRules([]approval.FileRule{rule}, workspace, row.tool, row.arguments)
+			in.Rules = approval.FileRules([]approval.FileRule{rule}, workspace, approval.FileCall{Tool: row.tool, Arguments: row.arguments, Runs: row.tool == "shell.shell_exec"})
 			got := approval.Decide(in)
 			if got.Verdict != row.want {
 				t.Errorf("%s: %+v", got.Verdict, got.Grounds)

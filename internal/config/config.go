@@ -3,6 +3,7 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"net"
 	"net/url"
@@ -294,6 +295,17 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 		parts = append(parts, "api", p.API)
 	}
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
+}
+
+// Rules tells what an engine decides by of what files say from other settings, without showing them: what is asked about and forbidden, what commands may do, hooks,
+// limits, agents, and which MCP servers there are. It is zero where that cannot be told.
+func (c *Config) Rules() regie.Hash {
+	f := &c.File
+	data, err := json.Marshal([]any{f.Approvals, f.Shell, f.Hooks, f.Limits, f.Budget, f.Agents, slices.Sorted(maps.Keys(f.MCPServers))})
+	if err != nil {
+		return regie.Hash{}
+	}
+	return regie.HashOf(data)
 }
 
 // Origins lists where the values come from, sorted, for messages.

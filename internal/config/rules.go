@@ -16,6 +16,8 @@ type Rule struct {
 	// Path is a file, or with /** behind it what lies below a directory; Argv is a command. Without either it is about every call.
 	Path string   `yaml:"path"`
 	Argv []string `yaml:"argv"`
+	// Cwd is where a command that is allowed may run: a directory, with /** behind it also what lies below, ** for any. Left out it is the workspace itself.
+	Cwd string `yaml:"cwd"`
 	// Decision is allow, ask or forbid.
 	Decision string `yaml:"decision"`
 
@@ -57,15 +59,25 @@ func (r Rule) check(file, at string) error {
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a path and an argv: make two rules of it", at, file)
 	case slices.Contains(r.Argv, ""):
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s: argv has an empty word", at, file)
+	case r.Cwd != "" && r.Path != "":
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a path and a cwd: a cwd is about commands alone", at, file)
+	case r.Cwd != "" && decisions[r.Decision] != regie.VerdictAllow:
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a cwd: it narrows what is allowed, and a rule that asks or forbids holds in every directory", at, file)
+	case r.Cwd != "" && r.Cwd != "**" && r.Cwd != "." && !plainPlace(strings.TrimSuffix(r.Cwd, "/**")):
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s: cwd is %q: write a directory as docs, one with all below as docs/**, or ** for any", at, file, r.Cwd)
 	case r.Path == "" || r.Path == "**":
 		return nil
 	}
-	name, _ := r.Place()
-	if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "." || strings.HasPrefix(name, "~") || strings.ContainsAny(name, "*?[\\\x00") ||
-		slices.Contains(strings.Split(name, "/"), "..") {
+	if name, _ := r.Place(); !plainPlace(name) {
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s: path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", at, file, r.Path)
 	}
 	return nil
+}
+
+// plainPlace reports whether a path means one place below the workspace, letter by letter.
+func plainPlace(name string) bool {
+	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != "." && !strings.HasPrefix(name, "~") && !strings.ContainsAny(name, "*?[\\\x00") &&
+		!slices.Contains(strings.Split(name, "/"), "..")
 }
 
 func checkRules(file string, rules []Rule) error {

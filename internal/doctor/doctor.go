@@ -114,6 +114,8 @@ type EngineState struct {
 	Err     error  // why it does not answer
 	Took    time.Duration
 	Unknown error // why it could not be told whether one runs
+	// OtherRules says that a file of settings was named, and that the engine decides by others.
+	OtherRules bool
 }
 
 // Subject is what is examined. Its functions do what only the wiring can; each must return within a few seconds.

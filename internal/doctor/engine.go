@@ -30,6 +30,10 @@ func (x *exam) engine(ctx context.Context) {
 		x.fine("running", "no engine runs; a command that needs one starts it")
 	case state.Err == nil:
 		x.fine("running", "process %s is the engine and answers after %s (%s)", orUnknown(state.PID), short(state.Took), state.Socket)
+		if state.OtherRules {
+			x.warn("settings", "the engine decides by other settings (rules, sandbox, limits) than the file you named: runs with it are refused").about(state.PID).
+				fix("end process %s, which loses nothing, or name another data directory: export REGIE_DATA_DIR=/path/to/it", orUnknown(state.PID))
+		}
 	default:
 		f := x.fail("running", "process %s is the engine and does not answer", orUnknown(state.PID)).about(state.PID)
 		f.Code = regie.CodeLocked

@@ -28,13 +28,15 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 		Levels: slices.Concat(r.cfg.levels(r.session), r.files.Levels), Policy: r.policy, WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call), Objections: r.objections(call),
 	}
+	runs := false
 	if target, inv := r.invocation(call); target != nil {
+		runs = tool.SidesOf(target).Commander != nil
 		in.ToolAsks = tool.MustAsk(r.commit, target, inv)
 		if command, literal := tool.Command(target, inv); literal && arguments != nil {
 			arguments[regie.FieldCommand] = command.String()
 		}
 	}
-	in.Rules = slices.Concat(r.rules, approval.FileRules(r.files.Rules, r.session.WorkspaceID, call.Tool, arguments))
+	in.Rules = slices.Concat(r.rules, approval.FileRules(r.files.Rules, r.session.WorkspaceID, approval.FileCall{Tool: call.Tool, Arguments: arguments, Runs: runs}))
 	judged := approval.Decide(in)
 	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })
 	if judged.Verdict == regie.VerdictAllow && byRule && r.throughLink(call, arguments) {

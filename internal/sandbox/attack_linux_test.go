@@ -50,7 +50,7 @@ func TestProbesCanFail(t *testing.T) {
 		got[p.Name] = !p.Held
 	}
 	for _, name := range []string{
-		"write-outside", "write-git-hook", "write-git-config", "rename-git", "write-regie", "read-data", "read-outside", "link-out", "hard-link-out", "dotdot-out",
+		"write-outside", "write-git-hook", "write-git-config", "write-git-named-hook", "write-git-included", "write-git-rebase", "rename-git", "write-regie", "read-data", "read-outside", "link-out", "hard-link-out", "dotdot-out",
 		"kill", "ptrace", "other-limits", "mount", "chroot", "user-namespace", "clone-namespace", "capabilities", "setuid-file", "tiocsti", "io_uring", "unix-socket", "abstract-socket", "network", "datagrams", "clone3",
 	} {
 		if name == "hard-link-out" && !got[name] {

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// gitRuns are the parts of a repository that make git run programs, or take another place's parts for this one's; nobody else may write them.
-var gitRuns = []string{"hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees"}
+// gitRuns are the parts of a repository that make git run programs, or take another place's parts for this one's; nobody else may write them. A rebase that
+// was interrupted is among them: what stands in its list of steps is run when it goes on.
+var gitRuns = []string{"hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer"}
 
 // gitTraps are those of them that git needs not have, and believes as soon as they are there.
-var gitTraps = []string{"commondir", "config.worktree"}
+var gitTraps = []string{"commondir", "config.worktree", "rebase-merge", "rebase-apply", "sequencer"}
 
 // gitStores are directories of a repository in which nobody works.
 var gitStores = []string{"objects", "refs", "reftable", "logs", "hooks", "info", "branches", "modules", "worktrees"}
@@ -56,13 +57,15 @@ func (n *nests) repositories() (out []string) {
 type sign struct {
 	name string
 	is   fs.FileInfo
+	aim  string // of a link: a new one may have the number of one that was removed
 }
 
 // signs are those that are there.
 func (n *nests) signs() (out []sign) {
 	add := func(name, identity string) {
 		if info, err := os.Lstat(filepath.Join(n.root, identity)); err == nil {
-			out = append(out, sign{name, info})
+			aim, _ := os.Readlink(filepath.Join(n.root, identity)) // none where it is no link
+			out = append(out, sign{name, info, aim})
 		}
 	}
 	for _, name := range n.marks {
@@ -81,13 +84,39 @@ func (n *nests) signs() (out []sign) {
 			add(name, name)
 		}
 	}
+	for _, name := range n.named {
+		add(name, name)
+	}
+	return out
+}
+
+// trees are the directories that hold repositories, or are one.
+func (n *nests) trees() (out []string) {
+	for _, name := range n.marks {
+		out = append(out, filepath.Join(n.root, filepath.Dir(name)))
+	}
+	for _, name := range slices.Concat(n.aims, n.bare) {
+		out = append(out, filepath.Join(n.root, name))
+	}
+	return out
+}
+
+// namedThere are the places that are there of those that configuration names, by their absolute paths. A link is left as it is: what it leads to is another of
+// them, and one that was put in its place is taken away afterwards.
+func (n *nests) namedThere() (out []string) {
+	for _, name := range n.named {
+		path := filepath.Join(n.root, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			out = append(out, path)
+		}
+	}
 	return out
 }
 
 // appeared are the signs that were not there before a command. What only has another name now was.
 func (n *nests) appeared(before []sign) (out []string) {
 	for _, now := range n.signs() {
-		if !slices.ContainsFunc(before, func(old sign) bool { return os.SameFile(old.is, now.is) }) && !slices.Contains(out, now.name) {
+		if !slices.ContainsFunc(before, func(old sign) bool { return os.SameFile(old.is, now.is) && old.aim == now.aim }) && !slices.Contains(out, now.name) {
 			out = append(out, now.name)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *Sandbox) findBwrap() string {
 func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string, n *nests) []string {
 	home := s.insideHome()
 	args := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
 	}
 	if !s.config.Network {
 		args = append(args, "--unshare-net")
@@ -141,11 +141,16 @@ func (s *Sandbox) bwrapRules(root string) []rule {
 }
 
 // traps are the names that make git or Regie run or believe something, in a workspace that has none of that name.
-var traps = []string{".git", ".regie", ".git/commondir", ".git/config.worktree"}
+var traps = []string{".git", ".regie"}
 
-// untrapped are those of the traps that are not there.
-func untrapped(root string) (out []string) {
-	for _, name := range traps {
+// untrapped are those of the traps that are not there, and what configuration names and is not there.
+func (n *nests) untrapped() (out []string) {
+	names := slices.Clone(traps)
+	for _, name := range gitTraps {
+		names = append(names, filepath.Join(".git", name))
+	}
+	root := n.root
+	for _, name := range slices.Concat(names, n.named) {
 		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
 			out = append(out, name)
 		}

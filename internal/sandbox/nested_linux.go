@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // Bounds of looking for repositories in a workspace: what lies beyond them is not written by commands.
@@ -25,6 +27,7 @@ type nests struct {
 	aims   []string // directories of the workspace that a .git leads to, under whatever name
 	bare   []string // directories that are a repository by what lies in them; "." is the workspace itself
 	closed []string // what was not looked through to its end: nothing may be written there
+	named  []string // what git runs or believes because its configuration names it, whether it is there or not
 
 	root    string
 	entries int
@@ -51,6 +54,7 @@ func nested(root string) *nests {
 	}
 	n.marks, n.aims, n.bare = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.aims, inClosed), slices.DeleteFunc(n.bare, inClosed)
 	n.aims = slices.DeleteFunc(n.aims, func(dir string) bool { return slices.Contains(n.bare, dir) })
+	n.named = gitruns.Places(root, n.trees()...)
 	return n
 }
 
@@ -111,38 +115,12 @@ func owned(info fs.FileInfo) bool {
 
 // follow notes the directories of the workspace that a .git leads to: a link does, and a file that names a directory.
 func (n *nests) follow(git string) {
-	for _, dir := range repository(git) {
+	for _, dir := range gitruns.Directories(git) {
 		relative, err := filepath.Rel(n.root, dir)
 		if err == nil && filepath.IsLocal(relative) && relative != "." && dir != git && !slices.Contains(n.aims, relative) && !slices.Contains(strings.Split(relative, "/"), ".git") {
 			n.aims = append(n.aims, relative)
 		}
 	}
-}
-
-// repository are the directories that a .git stands for, without links: where git keeps what belongs to this work tree, and what it shares with others.
-func repository(git string) []string {
-	info, err := os.Lstat(git)
-	if err != nil {
-		return nil
-	}
-	dir := git
-	if info.Mode().IsRegular() {
-		name, ok := strings.CutPrefix(line(git), "gitdir: ")
-		if !ok {
-			return nil
-		}
-		dir = absolute(name, filepath.Dir(git))
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil
-	}
-	out := []string{dir}
-	if shared := line(filepath.Join(dir, "commondir")); shared != "" {
-		if shared, err = filepath.EvalSymlinks(absolute(shared, dir)); err == nil {
-			out = append(out, shared)
-		}
-	}
-	return out
 }
 
 func absolute(name, from string) string {
@@ -152,34 +130,16 @@ func absolute(name, from string) string {
 	return filepath.Join(from, name)
 }
 
-// line is the first line of a small file; empty where there is none.
-func line(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	data, err := io.ReadAll(io.LimitReader(f, 8<<10))
-	if err != nil {
-		return ""
-	}
-	first, _, _ := strings.Cut(string(data), "\n")
-	return strings.TrimSpace(first)
-}
-
 // linked are the directories outside a workspace that git needs in it, where it is a linked work tree: what git has of it in the main repository, and that
 // repository. It must name this workspace as its own, or a file in the workspace could have any directory shown to commands.
 func linked(root string) []string {
 	git := filepath.Join(root, ".git")
-	dirs := repository(git)
+	dirs := gitruns.Directories(git)
 	info, err := os.Lstat(git)
 	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() || filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
 		return nil
 	}
-	back, err := os.Stat(absolute(cmp.Or(line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
+	back, err := os.Stat(absolute(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
 	if err != nil || !os.SameFile(back, info) {
 		return nil
 	}
@@ -200,7 +160,7 @@ func (n *nests) guarded() (out []string) {
 		}
 		out = append(out, filepath.Join(n.root, name))
 	}
-	return out
+	return append(out, n.namedThere()...)
 }
 
 // guardArgs are bubblewrap's arguments for what lies below the top. A link is left as it is: nothing can be put in its place, and what it leads to is
@@ -221,5 +181,9 @@ func (n *nests) guardArgs() (args []string) {
 			args = append(args, guardRepository(path)...)
 		}
 	}
-	return append(args, n.guardBare()...)
+	args = append(args, n.guardBare()...)
+	for _, path := range n.namedThere() {
+		args = append(args, "--ro-bind", path, path)
+	}
+	return args
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,7 +43,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	var n *nests
 	if c.Tier != None {
 		n = nested(c.Root)
-		absent, before = untrapped(c.Root), n.signs()
+		absent, before = n.untrapped(), n.signs()
 	}
 	cmd, clean, err := s.prepare(&c, &j, who, env, n)
 	if err != nil {
@@ -67,10 +66,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nests) (cmd *exec.Cmd, clean func(), err error) {
 	clean = func() {}
 	cmd = exec.Command("/proc/self/exe") //nolint:noctx // running ends it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if c.Tier != Bubblewrap { // bubblewrap has it from --die-with-parent; watch, which must end the others first, from the end of its pipe
-		cmd.SysProcAttr.Pdeathsig = 0
-	}
+	// No helper dies with us by a signal: watch ends everything at the end of its pipe. Bubblewrap, killed between its two processes, would leave the second one
+	// waiting for the first for ever.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	switch c.Tier {
 	case Bubblewrap:
 		helper, err := os.Executable()
@@ -155,9 +153,7 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 	}
 	defer pipes.close()
 	began, exited, gone := time.Now(), make(chan error, 1), make(chan struct{})
-	go func() { // helpers die with the thread that started them
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	go func() {
 		err := r.cmd.Start()
 		for _, f := range theirs {
 			_ = f.Close()
@@ -198,18 +194,24 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 	}
 	select {
 	case <-gone:
+		_ = pipes.job.Close() // what it may have left, killed by somebody, ends with that
 		return result
 	case <-timeout:
 		result.TimedOut = true
 	case <-ctx.Done():
 		result.Stopped = true
 	}
-	_ = pipes.job.Close() // which tells watch
+	_ = pipes.job.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // one that takes nothing has begun nothing
+	_, _ = pipes.job.Write([]byte{'\n'})                                   // which tells watch to be polite
+	_ = pipes.job.Close()
 	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	select {
 	case <-gone:
 	case <-timer.C:
+		for _, pid := range descendants(r.cmd.Process.Pid) { // bubblewrap's second process does not die with the first
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 		_ = r.cmd.Process.Kill()
 		<-gone
 	}

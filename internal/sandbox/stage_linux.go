@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,10 +65,10 @@ func watch() int {
 	if syscall.Geteuid() == 0 {
 		_ = syscall.Setgroups(nil)
 	}
-	ended := make(chan struct{})
-	go func() { // whoever started us closes this to end the command, and dies with it closed
-		_, _ = io.Copy(io.Discard, reader)
-		close(ended)
+	ended := make(chan bool, 1)
+	go func() { // whoever started us writes once more to end the command, and dies with it closed
+		n, _ := reader.Read(make([]byte, 1))
+		ended <- n > 0
 	}()
 	pid, failed, err := launch(&j, line)
 	if err != nil {
@@ -79,9 +78,10 @@ func watch() int {
 	begun := make(chan refusal, 1)
 	go func() { begun <- readRefusal(failed) }()
 	go func() {
-		<-ended
-		signalTree(syscall.SIGTERM)
-		time.Sleep(killGrace)
+		if polite := <-ended; polite { // where nobody waits any more, what the command does from now on is seen by nobody
+			signalTree(syscall.SIGTERM)
+			time.Sleep(killGrace)
+		}
 		signalTree(syscall.SIGKILL) // the one that is waited for among them
 	}()
 	// Said before it is known: whoever hears it must assume that something has happened from here on.

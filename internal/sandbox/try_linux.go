@@ -109,19 +109,25 @@ type prepared struct {
 	stop     func()
 }
 
+// gitConfig names places of the workspace that git runs, and believes.
+const gitConfig = "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../sub/included\n"
+
 // prepareTargets makes what is attacked.
 func prepareTargets(base string) (*prepared, error) {
 	t := &targets{
 		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"), Data: filepath.Join(base, "workspace", "data"), Canary: canary,
 	}
-	for _, dir := range []string{".git/hooks", ".regie", "sub", "data"} {
+	for _, dir := range []string{".git/hooks", ".git/rebase-merge", ".husky/_", ".regie", "sub", "data"} {
 		if err := os.MkdirAll(filepath.Join(t.Root, dir), 0o700); err != nil {
 			return nil, err
 		}
 	}
 	err := os.Mkdir(t.Outside, 0o700)
-	for _, path := range []string{filepath.Join(t.Root, ".git", "config"), filepath.Join(t.Data, "secret"), filepath.Join(t.Outside, "secret")} {
-		err = errors.Join(err, os.WriteFile(path, []byte("kept\n"), 0o600))
+	for path, text := range map[string]string{
+		filepath.Join(t.Root, ".git", "config"): gitConfig, filepath.Join(t.Root, "sub", "included"): "# kept\n",
+		filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"): "kept\n", filepath.Join(t.Data, "secret"): "kept\n", filepath.Join(t.Outside, "secret"): "kept\n",
+	} {
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +189,10 @@ func lookAfter(t *prepared, probes []Probe) []Probe {
 	}
 	untouched("write-outside", filepath.Join(t.Outside, "written"), "")
 	untouched("write-git-hook", filepath.Join(t.Root, ".git", "hooks", "pre-commit"), "")
-	untouched("write-git-config", filepath.Join(t.Root, ".git", "config"), "kept\n")
+	untouched("write-git-config", filepath.Join(t.Root, ".git", "config"), gitConfig)
+	untouched("write-git-named-hook", filepath.Join(t.Root, ".husky", "_", "pre-commit"), "")
+	untouched("write-git-included", filepath.Join(t.Root, "sub", "included"), "# kept\n")
+	untouched("write-git-rebase", filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "kept\n")
 	untouched("write-regie", filepath.Join(t.Root, ".regie", "regie.yaml"), "")
 	untouched("read-outside", filepath.Join(t.Outside, "secret"), "kept\n")
 	return probes

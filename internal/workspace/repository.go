@@ -3,8 +3,11 @@ package workspace
 import (
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // gitParts are the names that git gives to what lies in a repository, as folded gives them.
@@ -68,4 +71,19 @@ func (l *level) protection(name string) Protection {
 		found = max(found, Internal)
 	}
 	return found
+}
+
+// gitRuns reports whether a path without links is one that git runs or believes because configuration names it, or lies below one. It is asked when
+// something is written, and reads the configuration of the repositories on the way each time: a person may have changed it.
+func (r *Root) gitRuns(name string) bool {
+	root := Resolved(filepath.FromSlash(r.dir))
+	var trees []string
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		trees = append(trees, filepath.Join(root, filepath.FromSlash(dir)))
+	}
+	name = foldedPath(name)
+	return slices.ContainsFunc(gitruns.Places(root, trees...), func(place string) bool {
+		place = foldedPath(place)
+		return name == place || strings.HasPrefix(name, place+"/")
+	})
 }

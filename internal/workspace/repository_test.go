@@ -56,3 +56,29 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("what is no repository any more: %v", err)
 	}
 }
+
+// TestNamedByGit: what git runs because its configuration names it can be read, and is not written, there or not.
+func TestNamedByGit(t *testing.T) {
+	p := newPlace(t)
+	home := filepath.Join(p.outside, "home")
+	t.Setenv("HOME", home)
+	p.file("../outside/home/.gitconfig", "[core]\n\thooksPath = .githooks\n")
+	p.file(".git/config", "[core]\n\thooksPath = .Husky/_\n\tfsmonitor = tools/watch\n[include]\n\tpath = ../.gitconfig\n")
+	p.file(".husky/pre-commit", "word")
+	p.file("tools/watch", "word")
+	p.file("tools/other", "word")
+	p.file("lib/.git/config", "[core]\n\thooksPath = h\n")
+	p.file("lib/h/pre-push", "word")
+	p.link("tools", "through")
+	for name, refused := range map[string]bool{
+		".husky/_/pre-commit": true, ".husky/pre-commit": true, ".husky/pre-push": true, ".husky": true, ".HUSKY/pre-commit": true, ".huskyrc": false, "tools/watch": true, "through/watch": true, "tools/Watch": true,
+		"tools/other": false, "tools/watch2": false, ".gitconfig": true, "sub/.gitconfig": false, ".githooks/update": true, "lib/h/pre-push": true, "lib/h/new": true, "h/new": false, "lib/i": false, "lib/.githooks/a": true,
+	} {
+		if _, err := p.root.Load(name, 100); (regie.CodeOf(err) == regie.CodePathProtected) != refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f, _, err := p.root.OpenFile(".husky/pre-commit")
+	p.must(err)
+	p.must(f.Close())
+}

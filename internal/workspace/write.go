@@ -95,7 +95,7 @@ func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
 		if err != nil {
 			return err
 		}
-		if err := mayWrite(t, clean, how.secrets); err != nil {
+		if err := r.mayWrite(t, clean, how.secrets); err != nil {
 			return err
 		}
 		c, err = r.load(t.path, clean, how)
@@ -170,7 +170,7 @@ func (r *Root) throughLink(resolved, name string) error {
 	if t, err := r.resolve(resolved, true); err != nil {
 		return err // it leads out, or round in a circle
 	} else if t.found == Secret {
-		return mayWrite(t, name, false)
+		return r.mayWrite(t, name, false)
 	}
 	return regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link: name the file that it leads to", name)
 }

@@ -114,8 +114,42 @@ func TestRuleAttacks(t *testing.T) {
 			t.Errorf("%q in another directory: got %s", command, got)
 		}
 	}
+	// The same as rules of a file: for these commands, for every command, for every call.
+	ofFile := func(command, dir string, rules ...approval.FileRule) regie.Verdict {
+		arguments := map[string]any{"command": command}
+		if argv, ok := literal(command); ok {
+			arguments[regie.FieldCommand] = regie.Command{Argv: argv, Dir: dir}.String()
+		}
+		return judge(command, dir, approval.FileRules(rules, workspace, approval.FileCall{Tool: Name, Arguments: arguments, Runs: true}))
+	}
+	var inFile []approval.FileRule
+	for _, command := range allowed {
+		argv, _ := literal(command)
+		inFile = append(inFile, approval.FileRule{Tool: Name, Argv: argv, Verdict: regie.VerdictAllow})
+	}
+	for _, command := range allowed {
+		for dir, want := range map[string]regie.Verdict{".": regie.VerdictAllow, "docs": regie.VerdictAsk} {
+			for _, rules := range [][]approval.FileRule{inFile, {{Tool: Name, Verdict: regie.VerdictAllow}}, {{Tool: "*", Verdict: regie.VerdictAllow}}} {
+				if got := ofFile(command, dir, rules...); got != want {
+					t.Errorf("%q in %s: a file gives %s", command, dir, got)
+				}
+			}
+		}
+	}
 	seen := map[string]bool{}
 	for _, command := range ruleAttacks {
+		if got := ofFile(command, ".", inFile...); got != regie.VerdictAsk {
+			t.Errorf("%q: got %s from rules of a file for other commands", command, got)
+		}
+		for _, name := range []string{Name, "shell.*", "*"} {
+			_, isLiteral := literal(command)
+			if got := ofFile(command, ".", approval.FileRule{Tool: name, Cwd: "**", Verdict: regie.VerdictAllow}); !isLiteral && got != regie.VerdictAsk {
+				t.Errorf("%q: got %s from a rule of a file for every command", command, got)
+			}
+			if got := ofFile(command, ".", approval.FileRule{Tool: name, Verdict: regie.VerdictForbid}); got != regie.VerdictForbid {
+				t.Errorf("%q: got %s where every command is forbidden", command, got)
+			}
+		}
 		if seen[command] {
 			t.Errorf("%q stands there twice", command)
 		}

@@ -11,11 +11,8 @@ import (
 
 // preview shows a command and, plainly, what it runs under (spec 8.2). A command that is not literal, or that nothing confines, is allowed once.
 func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (regie.Preview, error) {
-	if strings.TrimSpace(a.Command) == "" {
-		return regie.Preview{}, tool.Advice{Err: regie.Errorf(regie.CodeBadArguments, "the command is empty"), Param: "command"}
-	}
-	if strings.IndexByte(a.Command, 0) >= 0 {
-		return regie.Preview{}, tool.Advice{Err: regie.Errorf(regie.CodeBadArguments, "the command holds a NUL character"), Param: "command"}
+	if err := runnable(a); err != nil {
+		return regie.Preview{}, err
 	}
 	found, err := k.confined(ctx, inv)
 	if err != nil {
@@ -51,6 +48,22 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 		}}
 	}
 	return p, nil
+}
+
+// runnable refuses what is no command: nobody is asked about it, and nothing is prepared for it.
+func runnable(a args) error {
+	var err error
+	switch {
+	case strings.TrimSpace(a.Command) == "":
+		err = regie.Errorf(regie.CodeBadArguments, "the command is empty")
+	case strings.IndexByte(a.Command, 0) >= 0:
+		err = regie.Errorf(regie.CodeBadArguments, "the command holds a NUL character")
+	case nothing(a.Command):
+		err = regie.Errorf(regie.CodeBadArguments, "the command is a comment: there is nothing to run")
+	default:
+		return nil
+	}
+	return tool.Advice{Err: err, Param: "command"}
 }
 
 // sentence says what is run and what confines it.

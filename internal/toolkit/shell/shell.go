@@ -188,6 +188,9 @@ func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, _ args, preco
 
 // prepare settles what the command runs under. Unconfined it runs only with a person's word for this very call, whoever judged it.
 func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (json.RawMessage, error) {
+	if err := runnable(a); err != nil {
+		return nil, err
+	}
 	if err := k.check(ctx, inv, a, inv.Preconditions); err != nil {
 		return nil, err
 	}
