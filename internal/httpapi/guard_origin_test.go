@@ -15,7 +15,7 @@ func TestOriginScheme(t *testing.T) {
 		"http://localhost:7333/":  {false, true},
 		"https://localhost:7333/": {false, true}, // something in front encrypts
 	} {
-		r := httptest.NewRequest("GET", "http://localhost:7333/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:7333/", nil)
 		r.Header.Set("Origin", origin)
 		if row.tls {
 			r.TLS = &tls.ConnectionState{}
@@ -32,7 +32,7 @@ func TestCookieName(t *testing.T) {
 		"http://localhost:7333/": "regie-7333", "http://localhost:7334/": "regie-7334", "http://regie.example/": "regie",
 		"https://[::1]:7333/": "__Host-regie-7333", "https://regie.example/": "__Host-regie",
 	} {
-		c := cookie(httptest.NewRequest("GET", address, nil), "x", time.Now())
+		c := cookie(httptest.NewRequestWithContext(t.Context(), "GET", address, nil), "x", time.Now())
 		if c.Name != want || c.Path != "/" || c.Domain != "" || !c.HttpOnly || c.Secure != (want[0] == '_') {
 			t.Errorf("%s: %+v", address, c)
 		}
