@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +49,7 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 	}
 	signals := c.signals()
 	defer signals.stop()
-	engine, err := app.WaitEngine(ctx, c.options(app.Options{Resumed: func(rounds []regie.ID) {
+	engine, err := waitEngine(ctx, signals.first, c.options(app.Options{Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
 			fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
 		}
@@ -75,6 +78,31 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 		err = closing
 	}
 	return err
+}
+
+// waitEngine is app.WaitEngine, which the first signal ends: nothing is being done yet that had to end in order.
+func waitEngine(ctx context.Context, first <-chan os.Signal, o app.Options, waiting func(by error)) (*app.Engine, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	opened := make(chan struct{})
+	var over sync.WaitGroup
+	over.Go(func() {
+		select {
+		case <-first:
+			end(exit{exitInterrupted})
+		case <-opened:
+		}
+	})
+	engine, err := app.WaitEngine(ctx, o, waiting)
+	close(opened)
+	over.Wait()
+	if why := context.Cause(ctx); errors.As(why, new(exit)) {
+		if err == nil { // both at once
+			_ = engine.Close()
+		}
+		return nil, why
+	}
+	return engine, err
 }
 
 // options are those of an engine of this command.

@@ -56,6 +56,31 @@ func TestServe(t *testing.T) {
 	if text, code := ask(dir, secret, "sessions", "list"); code != exitDone || strings.Count(text, "facts.txt") != 2 {
 		t.Errorf("the sessions: %d, %s", code, text)
 	}
+	other := exec.CommandContext(t.Context(), "regie", "--data-dir", data, "run", "hello")
+	other.Dir, other.Env = dir, append([]string{"REGIE_PROVIDER=openai", "REGIE_MODEL=m", "REGIE_BASE_URL=http://127.0.0.1:1/v1", "REGIE_API_KEY=k"}, env...)
+	if text, err := other.CombinedOutput(); err == nil || !strings.Contains(string(text), "use those with regie --server "+url) {
+		t.Errorf("with another model: %s", text)
+	}
+	for name, end := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT} {
+		waits := exec.CommandContext(t.Context(), "regie", "serve", "--addr", "127.0.0.1:0", "--data-dir", data, "--provider", "demo")
+		waits.Dir, waits.Env = dir, env
+		said, err := waits.StderrPipe()
+		if err == nil {
+			err = waits.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(line, "waiting until it ends") {
+			t.Errorf("%s: it says %q, %v", name, line, err)
+		}
+		if err := waits.Process.Signal(end); err != nil {
+			t.Fatal(err)
+		}
+		if _ = waits.Wait(); waits.ProcessState.ExitCode() != exitInterrupted { // the code says it
+			t.Errorf("%s of a server that waits ends it with %v", name, waits.ProcessState)
+		}
+	}
 	text, _ := ask(home, secret, "--workspace", dir, "run", `write "x" to h.txt`, "--on-approval", "deny")
 	_, hint, _ := strings.Cut(strings.TrimSpace(text), "see: regie ")
 	hint, _, _ = strings.Cut(hint, "\n")

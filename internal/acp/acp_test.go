@@ -32,6 +32,9 @@ func TestChat(t *testing.T) {
 	if got["stopReason"] != "end_turn" || !strings.HasSuffix(e.said.String(), "Read.") {
 		t.Errorf("%v %q", got, e.said.String())
 	}
+	if told := e.of("usage_update"); len(told) != 2 {
+		t.Errorf("the usage of two answers was told %d times: %v", len(told), told)
+	}
 	if list := e.call("session/list", object{"cwd": p.root}); !strings.Contains(text(list), session) {
 		t.Errorf("the list is %v", list)
 	}
@@ -60,6 +63,7 @@ func TestRefused(t *testing.T) {
 		"the root":             {"session/new", object{"cwd": "/", "mcpServers": []any{}}, -32602},
 		"an unknown session":   {"session/load", object{"sessionId": "01a20470-a1cf-7b0c-a162-13704101d49e", "cwd": p.root, "mcpServers": []any{}}, -32002},
 		"another directory's":  {"session/load", object{"sessionId": session, "cwd": t.TempDir(), "mcpServers": []any{}}, -32002},
+		"a cursor of nothing":  {"session/list", object{"cursor": "garbage"}, -32602},
 		"a mode":               {"session/set_mode", object{"sessionId": session, "modeId": "x"}, -32601},
 		"an unknown method":    {"session/nothing", object{}, -32601},
 	} {

@@ -217,10 +217,10 @@ func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string, serve
 	return view, s, nil
 }
 
-// maxListed bounds a list of sessions.
+// maxListed is how many sessions a page of a list has at most.
 const maxListed = 100
 
-// ListSessions implements sdk.Agent.
+// ListSessions implements sdk.Agent. The cursor of a page is what the HTTP API has too.
 func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
 	filter := store.SessionFilter{Limit: maxListed}
@@ -231,20 +231,40 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (s
 		}
 		filter.Root = request.Root
 	}
-	found, err := a.Control.Sessions(ctx, filter)
-	if err != nil {
-		return out, a.refused(err)
-	}
-	for i := range found {
-		f := &found[i]
-		if f.Type != regie.SessionChat {
-			continue
+	if in.Cursor != nil {
+		var err error
+		if filter.Before, err = store.ParseCursor(cursorOf, *in.Cursor); err != nil {
+			return out, a.refused(err)
 		}
-		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-		out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
 	}
-	return out, nil
+	var last store.Mark
+	for {
+		found, err := a.Control.Sessions(ctx, filter)
+		if err != nil {
+			return out, a.refused(err)
+		}
+		for i := range found {
+			f := &found[i]
+			if f.Type == regie.SessionChat { // automations are no conversations, and fill no page
+				if len(out.Sessions) == maxListed {
+					next := store.Cursor(cursorOf, last)
+					out.NextCursor = &next
+					return out, nil
+				}
+				name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
+				out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
+			}
+			last = store.Mark{At: f.LastActivity, ID: f.ID}
+		}
+		if len(found) < filter.Limit {
+			return out, nil
+		}
+		filter.Before = last
+	}
 }
+
+// cursorOf is the list that a cursor is of.
+const cursorOf = "sessions"
 
 // CloseSession implements sdk.Agent: the editor is told no more of it. Nothing of it is stopped.
 func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {

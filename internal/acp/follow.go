@@ -302,13 +302,15 @@ func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error 
 		return err
 	}
 	f.whole, f.at, f.told = at, place{}, ""
-	if len(m.CallIDs()) == 0 {
+	if len(m.CallIDs()) == 0 && m.Usage == nil {
 		return nil
 	}
-	f.batch = at
 	view, err := f.Control.Get(ctx, m.RoundID) // a reply's event binds arguments by their hash: the calls' rows have them
 	if err != nil {
 		return f.refused(err)
+	}
+	if len(m.CallIDs()) > 0 {
+		f.batch = at
 	}
 	for i := range view.Exchanges {
 		if view.Exchanges[i].Number != m.Exchange {

@@ -69,6 +69,18 @@ func answersStreamed(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, streamedReply+streamedUsage+"data: [DONE]\n\n")
 }
 
+// TestCompatProxySpaced passes a stream on of a provider that writes JSON with spaces: what only says the usage that nobody asked for is kept back all the same.
+func TestCompatProxySpaced(t *testing.T) {
+	t.Parallel()
+	d := passes(t, newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, streamedReply+"data: {\"choices\": [ ], \"usage\": {\"prompt_tokens\": 40}}\n\ndata: [DONE]\n\n")
+	}), nil)
+	if out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil); out.body != streamedReply+"data: [DONE]\n\n" {
+		t.Errorf("%s", out.body)
+	}
+}
+
 // passes opens the endpoint with a vendor as provider far.
 func passes(t *testing.T, v *vendor, change func(*config.Config)) *door {
 	t.Helper()
@@ -156,7 +168,11 @@ func TestCompatProxyStream(t *testing.T) {
 	if off.body != streamedReply+"data: [DONE]\n\n" || !strings.Contains(v.last(), `{"stream_options":{"include_usage":true},"model":"x"`) {
 		t.Errorf("%s\nsent %s", off.body, v.last())
 	}
-	for _, call := range d.logged(3) {
+	more := d.do(http.MethodPost, passChat, `{"stream_options":{"include_usage":false,"include_obfuscation": false},"model":"far/x","messages":[],"stream":true}`, nil)
+	if more.body != streamedReply+"data: [DONE]\n\n" || !strings.Contains(v.last(), `"stream_options":{"include_usage":true,"include_obfuscation":false}`) {
+		t.Errorf("%s\nsent %s", more.body, v.last())
+	}
+	for _, call := range d.logged(4) {
 		if call.Usage.Input != 40 || call.Usage.Output != 5 {
 			t.Errorf("%+v", call)
 		}

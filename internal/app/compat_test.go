@@ -359,6 +359,13 @@ func TestCompatApprovals(t *testing.T) {
 		if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
 			t.Errorf("%s", out.body)
 		}
+		early := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"done?"}]}`, header{compat.HeaderSession: out.header.Get(compat.HeaderSession)})
+		if early.status != http.StatusConflict || early.Error.Code != "approval_pending" || !strings.Contains(early.Error.Message, a.ID.String()) {
+			t.Errorf("a message before the decision: %d %s", early.status, early.body)
+		}
+		if again, err := d.conn.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(again.Approvals) != 1 {
+			t.Fatalf("a message withdrew the approval: %+v %v", again, err)
+		}
 		if _, err := d.conn.Decide(t.Context(), dispatch.DecideRequest{ApprovalID: a.ID, Request: "r", By: "me", Decisions: []regie.Decision{{CallID: a.Reviews[0].CallID, Answer: regie.AnswerAllow}}}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
@@ -42,8 +43,9 @@ type local struct {
 	tools      func(context.Context) *tool.Registry // as engine.Config has it
 	config     config.Config
 	projects   *projects
-	readOnly   bool // runs nothing
-	storeOnly  bool // but takes answers
+	served     atomic.Pointer[string] // where HTTP is served, nil: nowhere
+	readOnly   bool                   // runs nothing
+	storeOnly  bool                   // but takes answers
 	limits     regie.Limits
 	models     func(name string) (provider.Provider, error)
 	indexes    *indexes
@@ -153,6 +155,10 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	case l.readOnly:
 		return errRunsNothing
 	case !in.Settings.IsZero() && in.Settings != l.config.FingerprintOf(in.Provider):
+		if at := l.served.Load(); at != nil { // it does not end with a run
+			return regie.Errorf(regie.CodeConflict,
+				"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, l.config.DataDir, *at)
+		}
 		return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
 	}
 	switch in.WhenBusy {

@@ -164,6 +164,8 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	}
 	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
 		err = errors.Join(err, listener.Close())
+	} else {
+		e.local.served.Store(&e.public.URL)
 	}
 	return e.public, err
 }

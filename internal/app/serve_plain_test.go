@@ -95,3 +95,33 @@ func TestPlainEvents(t *testing.T) {
 	close(free)
 	tells("an open round", open, history+"\n\nSecond.")
 }
+
+// TestPlainBehindApproval sends a message in the plain form that waits behind an approval of somebody else's: the stream says so and ends.
+func TestPlainBehindApproval(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
+	h := b.serve("127.0.0.1:0")
+	id, err := regie.ParseID(h.session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+		t.Fatal(err)
+	}
+	approval := b.parked(h.engine, id).Approvals[0].ID
+	sends := h.add(dispatch.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
+	for name, row := range map[string]struct {
+		as   func(*http.Request)
+		want string
+	}{
+		"who reads":     {bearer(h.token), `{"waiting":true,"approval_id":"` + approval.String() + `"}`},
+		"who only says": {bearer(sends.Secret), `{"waiting":true}`},
+	} {
+		response := h.ask("POST", "/api/v1/sessions/"+id.String()+"/messages?format=openai", `{"content":"later","when_busy":"queue"}`, row.as)
+		said, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || !strings.HasSuffix(string(said), "data: "+row.want+"\n\ndata: [DONE]\n\n") {
+			t.Errorf("%s: %q %v", name, said, err)
+		}
+	}
+}

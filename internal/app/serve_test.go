@@ -126,7 +126,7 @@ func TestServeKeepsOut(t *testing.T) {
 		"token in the address":         {"GET", "/api/v1/sessions?token=" + h.token, []func(*http.Request){nobody}, 400, regie.CodeBadRequest},
 		"token beside the header":      {"GET", "/api/v1/sessions?access_token=x", nil, 400, regie.CodeBadRequest},
 		"token as anything":            {"GET", "/docs?x=" + h.token, nil, 400, regie.CodeBadRequest},
-		"forged cookie":                {"GET", "/api/v1/sessions", []func(*http.Request){nobody, carrying("Cookie", "regie=99999999999.x.y")}, 401, regie.CodeNoToken},
+		"forged cookie":                {"GET", "/api/v1/sessions", []func(*http.Request){nobody, carrying("Cookie", "regie-"+port[1:]+"=99999999999.x.y")}, 401, regie.CodeNoToken},
 		"the docs":                     {"GET", "/docs", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"the document":                 {"GET", "/openapi.json", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
 		"a stream":                     {"GET", "/api/v1/events", []func(*http.Request){nobody}, 401, regie.CodeNoToken},
@@ -336,6 +336,9 @@ func TestSetupLink(t *testing.T) {
 	}
 	in := let() //nolint:bodyclose // it is closed
 	cookies := in.Cookies()
+	if cookies[0].Name != "regie-"+link.Port() {
+		t.Errorf("a cookie that any server of this host name may have: %s", cookies[0].Name)
+	}
 	if in.StatusCode != 303 || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("%d, %v", in.StatusCode, cookies)
 	}
@@ -350,7 +353,7 @@ func TestSetupLink(t *testing.T) {
 		h.json("GET", "/api/v1/sessions", "", 401, nil, func(r *http.Request) {
 			r.Header.Del("Authorization")
 			t.Log("a cookie that is", name)
-			r.AddCookie(&http.Cookie{Name: "regie", Value: forged})
+			r.AddCookie(&http.Cookie{Name: cookies[0].Name, Value: forged})
 		})
 	}
 }

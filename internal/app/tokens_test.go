@@ -122,7 +122,7 @@ func TestTokensRefused(t *testing.T) {
 	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: regie.TokenScopes()})
 	cookie := func(r *http.Request) {
 		r.Header.Del("Authorization")
-		r.AddCookie(&http.Cookie{Name: "regie", Value: made.Secret})
+		r.AddCookie(&http.Cookie{Name: "regie-" + h.served.URL[strings.LastIndexByte(h.served.URL, ':')+1:], Value: made.Secret})
 	}
 	h.json("GET", "/api/v1/sessions", "", 401, nil, cookie) // a program's token is no browser's
 	for _, wrong := range []string{made.Secret[:len(made.Secret)-1], made.Secret + "x", strings.ToUpper(made.Secret), "regie_", "x"} {

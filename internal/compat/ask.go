@@ -2,11 +2,13 @@ package compat
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -113,6 +115,9 @@ type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
 	again   bool // it came before with its key, and is told again
+	// ignored are the messages that were not taken, and language is that of what is said to its client.
+	ignored  []string
+	language string
 }
 
 // submit stores what a request says and starts its round.
@@ -136,7 +141,8 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	}
 	out, err := s.place(ctx, a, in, place, key)
 	after(err)
-	out.again = again
+	out.again = again || err == nil && key != "" && out.Duplicate // of two that come together, one is stored
+	out.language = language(r)
 	return out, err
 }
 
@@ -197,7 +203,7 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 	if a.model != summary.Agent {
 		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
 	}
-	text, results, err := continues(a.messages, a.session)
+	text, results, ignored, err := continues(a)
 	if err != nil {
 		return submitted{}, err
 	}
@@ -212,7 +218,45 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 	} else if key != "" {
 		in.ClientID = idOf("request", key, string(a.raw)).String()
 	}
+	var out submitted
+	if in.WhenBusy == store.Steer {
+		out, err = s.steer(ctx, in)
+	} else {
+		out, err = s.send(ctx, in)
+	}
+	out.ignored = ignored
+	return out, err
+}
+
+// steer sends a message that answers a question, or becomes part of a round that works. What waits for an approval is not withdrawn for it: nobody has told
+// who writes that it would be (decision 10).
+func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
+	in.LeavesWaits = true
+	out, err := s.send(ctx, in)
+	if !errors.Is(err, store.ErrLeavesWaits) {
+		return out, err
+	}
+	inbox, failed := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
+	switch {
+	case failed != nil:
+		return submitted{}, failed
+	case len(inbox.Approvals) > 0:
+		return submitted{}, &problem{
+			status: http.StatusConflict, kind: kindInvalid, code: "approval_pending",
+			err: regie.Errorf(regie.CodeConflict, "the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
+				inbox.Approvals[0].ID.String()),
+		}
+	case !mayDecide(ctx):
+		return submitted{}, err
+	}
+	in.LeavesWaits = false // it waits for an answer
 	return s.send(ctx, in)
+}
+
+// mayDecide reports whether who asks may decide what waits for people.
+func mayDecide(ctx context.Context) bool {
+	caller := access.From(ctx)
+	return caller == nil || caller.Has(regie.ScopeApprove)
 }
 
 func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
@@ -267,31 +311,41 @@ func answered(messages []said) (session regie.ID, ok bool) {
 	return session, ok
 }
 
-// continues takes what a request adds to a session: the results of its calls, and the last message of the user. What stands before is there already.
-func continues(messages []said, session regie.ID) (text string, results []regie.ClientResult, err error) {
-	last := tail(messages)
+// continues takes what a request adds to a session: the results of its calls, and what the user says behind the last reply. What stands before is there
+// already. Where a session is only named, its client may send anything before its last message, which alone is taken (decision 35): ignored names the others.
+func continues(a *asking) (text string, results []regie.ClientResult, ignored []string, err error) {
+	last := tail(a.messages)
+	if len(last) == 0 {
+		return "", nil, nil, refused("messages", "the last message is the assistant's: send one of the user, or the results of its calls")
+	}
+	if final := last[len(last)-1]; final.Role != regie.ImportedUser && final.Role != roleTool {
+		return "", nil, nil, refused(final.param, "the last message is neither the user's nor a result of a call")
+	}
 	for _, m := range last {
 		for _, result := range m.results {
 			of, call, ours := parseCallID(result.id)
-			if !ours || of != session {
-				return "", nil, refused(result.param, "no call %s of the session %s waits for a result", clip(result.id), session)
+			if !ours || of != a.session {
+				return "", nil, nil, refused(result.param, "no call %s of the session %s waits for a result", clip(result.id), a.session)
 			}
 			results = append(results, regie.ClientResult{CallID: call, Content: result.content})
 		}
 	}
-	if len(last) == 0 {
-		return "", nil, refused("messages", "the last message is the assistant's: send one of the user, or the results of its calls")
+	var said []string
+	all := len(results) > 0 || a.number > 0 || a.previous != ""
+	for i, m := range last {
+		switch {
+		case m.Role == roleTool:
+		case m.Role == regie.ImportedUser && (all || i == len(last)-1):
+			said = append(said, m.Text)
+		case !slices.Contains(a.ignored, m.param) && len(ignored) < maxIgnored:
+			ignored = append(ignored, m.param)
+		}
 	}
-	final := last[len(last)-1]
-	switch final.Role {
-	case regie.ImportedUser:
-		return final.Text, results, nil
-	case roleTool:
-		return "", results, nil
-	default:
-		return "", nil, refused(final.param, "the last message is neither the user's nor a result of a call")
-	}
+	return strings.Join(said, "\n\n"), results, ignored, nil
 }
+
+// maxIgnored bounds how many messages a header names as ignored.
+const maxIgnored = 16
 
 // imports makes a history of a request's messages, and the text that the round begins with. It is empty where the history ends with results.
 func imports(messages []said) (history []regie.ImportedMessage, text string, err error) {

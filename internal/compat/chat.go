@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -360,8 +361,8 @@ func (s *server) headers(w http.ResponseWriter, a *asking, sent submitted) {
 	if sent.again {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	if len(a.ignored) > 0 {
-		w.Header().Set(headerIgnored, strings.Join(a.ignored, ", "))
+	if ignored := slices.Concat(a.ignored, sent.ignored); len(ignored) > 0 {
+		w.Header().Set(headerIgnored, strings.Join(ignored, ", "))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -41,6 +40,7 @@ var errOver = errors.New("over")
 // following is a round as it is told by its session's log.
 type following struct {
 	run      dispatch.Run
+	language string             // of what is said beside the model's words
 	head     int64              // of the log when the message had just been stored; zero where that is not known
 	state    regie.SessionState // there
 	to       listener
@@ -69,7 +69,7 @@ func (s *server) follow(ctx context.Context, sent submitted, to listener) (outco
 }
 
 func (s *server) heard(ctx context.Context, sent submitted, to listener) (outcome, error) {
-	f := &following{run: sent.Run, head: sent.summary.Head, state: sent.summary.State, to: to}
+	f := &following{run: sent.Run, language: sent.language, head: sent.summary.Head, state: sent.summary.State, to: to}
 	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.hear)
 	switch {
 	case errors.Is(err, errOver):
@@ -135,8 +135,12 @@ func (f *following) event(e *regie.Event) error {
 		var body struct {
 			State regie.SessionState `json:"state"`
 		}
-		if f.target.IsZero() || json.Unmarshal(e.Body, &body) != nil {
+		if json.Unmarshal(e.Body, &body) != nil {
 			return nil //nolint:nilerr // erased
+		}
+		// A message that came to a round at work has no place yet, and has none either before the approval that it now waits for.
+		if f.target.IsZero() && (!f.run.Pending || body.State != regie.SessionWaitingValidation || e.Seq < f.run.Seq) {
+			return nil
 		}
 		if waits(body.State) {
 			f.waits = body.State
@@ -254,10 +258,9 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		if err := s.asked(ctx, f); err != nil {
 			return out, err
 		}
-		caller := access.From(ctx)
-		f.own(approvalNote(f.parked, caller == nil || caller.Has(regie.ScopeApprove)))
+		f.own(s.approvalNote(f.language, f.parked, mayDecide(ctx)))
 	case f.waits == regie.SessionWaitingResponse:
-		f.own("[This waits for an answer to a question. Write it as the next message of this session.]")
+		f.own("[" + s.words(f.language, regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) + "]")
 	case f.waits != "":
 		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.target)
 	case f.end == regie.EndClientTools:
@@ -275,7 +278,10 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		if err := s.overBudget(ctx, f); err != nil {
 			return out, err
 		}
-		f.own("[" + strings.TrimSpace(f.limit+" "+noteUnless(f.limit, f.note)) + "]")
+		if f.limit == "" {
+			f.limit = s.words(f.language, f.note)
+		}
+		f.own("[" + strings.TrimSpace(f.limit) + "]")
 	case f.end == regie.EndProviderError:
 		return out, s.whyFailed(ctx, f)
 	default: // a person's word
@@ -309,27 +315,40 @@ func (f *following) own(text string) {
 	f.say(text)
 }
 
-func noteUnless(limit string, note regie.Sentence) string {
-	if limit != "" {
-		return ""
+// words is a sentence in the language of a client.
+func (s *server) words(language string, said regie.Sentence) string {
+	if s.Translate == nil || said.IsZero() {
+		return said.String()
 	}
-	return note.String()
+	return s.Translate(language, errorOf(regie.CodeInternal, said))
+}
+
+// errorOf is a sentence as an error, which is told in the language of who reads it, and what is said in it too.
+func errorOf(code regie.Code, said regie.Sentence) error {
+	out := &regie.Error{Code: code, Format: said.Format}
+	for _, arg := range said.Args {
+		out.Args = append(out.Args, arg)
+	}
+	for _, about := range said.About {
+		out.Args = append(out.Args, errorOf(code, about))
+	}
+	return out
 }
 
 // approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by others alone.
-func approvalNote(approvals []regie.ID, may bool) string {
-	var out strings.Builder
-	for _, id := range approvals {
-		if out.Len() > 0 {
-			out.WriteString("\n")
-		}
-		how := ". Decide it with: regie approve " + id.String() + " (or: regie deny " + id.String() + "), or POST /api/v1/approvals/" + id.String()
+func (s *server) approvalNote(language string, approvals []regie.ID, may bool) string {
+	var out []string
+	for _, approval := range approvals {
+		id := approval.String()
+		note := regie.Say("This waits for the approval %s. Decide it with: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s. The run then goes on by itself; "+
+			"this session takes no message before that, and the next one hears of it.", id, id, id, id)
 		if !may { // which would be answered 403
-			how = ", which the token of this client may not decide. Who may does it where Regie runs, with: regie approve " + id.String() + " (or: regie deny " + id.String() + ")"
+			note = regie.Say("This waits for the approval %s, which the token of this client may not decide. Who may does it where Regie runs, with: regie approve %s (or: regie deny %s). "+
+				"The run then goes on by itself; this session takes no message before that, and the next one hears of it.", id, id, id)
 		}
-		out.WriteString("[This waits for the approval " + id.String() + how + ". The run then goes on by itself; the next message of this session hears of it.]")
+		out = append(out, "["+s.words(language, note)+"]")
 	}
-	return out.String()
+	return strings.Join(out, "\n")
 }
 
 // handedOut are the calls of a client's tools with which a round ended.
@@ -371,7 +390,7 @@ func (s *server) whyFailed(ctx context.Context, f *following) error {
 			code = attempts[len(attempts)-1].Code
 		}
 	}
-	return &problem{err: regie.Errorf(code, "%s", f.note)}
+	return &problem{err: errorOf(code, f.note)}
 }
 
 // toolName is a client's tool by its own name.

@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,6 +21,7 @@ type head struct {
 	answers, most         int
 	temperature           *float64
 	bounded               []byte // the parameter that bounds the answer
+	streaming             []byte // the client's stream_options but the wish for usage, each with a comma before it
 }
 
 type span struct{ from, to int }
@@ -97,7 +99,7 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 		if err := decode(value, &options); err != nil {
 			return refused(key, "stream_options is an object")
 		}
-		h.wantsUsage = options.IncludeUsage
+		h.wantsUsage, h.streaming = options.IncludeUsage, besides(value, "include_usage")
 	case "n":
 		if h.answers, err = number(); err == nil && h.answers == 0 {
 			h.answers = 1
@@ -117,6 +119,29 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 		}
 	}
 	return err
+}
+
+// besides are the members of an object but one, as they stand, each with a comma before it.
+func besides(object jsontext.Value, name string) (out []byte) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if object.Kind() != '{' {
+		return nil
+	}
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() == '"' {
+		var key, value jsontext.Value
+		if key, err = d.ReadValue(); err != nil {
+			break
+		}
+		written := slices.Clone(key)
+		if value, err = d.ReadValue(); err != nil {
+			break
+		}
+		if called, wrong := jsontext.AppendUnquote(nil, written); wrong == nil && string(called) != name {
+			out = append(append(append(append(out, ','), written...), ':'), value...)
+		}
+	}
+	return out
 }
 
 // rewritten is the request as its provider gets it: the model's own name, the bound of the answer where a budget sets one, and the wish for usage
@@ -142,7 +167,7 @@ func (h *head) rewritten(data []byte, model, bound string, longest int, chat boo
 	if chat && h.stream && !h.wantsUsage {
 		added = true
 		if h.options.to > 0 {
-			changes = append(changes, change{h.options, []byte(`{"include_usage":true}`)})
+			changes = append(changes, change{h.options, slices.Concat([]byte(`{"include_usage":true`), h.streaming, []byte("}"))})
 		} else {
 			more = append(more, `,"stream_options":{"include_usage":true}`...)
 		}

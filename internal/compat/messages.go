@@ -92,7 +92,7 @@ func (s *server) weighed(ctx context.Context, a *asking) (int, error) {
 	} else if _, err = s.summary(ctx, a.session, place, regie.ScopeChat); err == nil {
 		in.SessionID = a.session
 		var results []regie.ClientResult
-		in.Text, results, err = continues(a.messages, a.session)
+		in.Text, results, _, err = continues(a)
 		for _, result := range results {
 			in.Text += "\n" + result.Content
 		}

@@ -280,7 +280,7 @@ func (p *passing) passStream(body io.Reader) {
 		switch {
 		case p.added && skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
 			skip = false
-		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && bytes.Contains(line, []byte(`"choices":[]`)):
+		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && saysUsage(bytes.TrimPrefix(line, []byte("data:"))):
 			skip = true
 		case p.give(line) != nil && p.replay == nil:
 			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
@@ -295,6 +295,12 @@ func (p *passing) passStream(body io.Reader) {
 			_ = flush.Flush()
 		}
 	}
+}
+
+// saysUsage reports whether a piece of a stream of Chat Completions says nothing of an answer: it is there for its usage.
+func saysUsage(data []byte) bool {
+	choices := member(data, "choices")
+	return len(choices) > 1 && choices.Kind() == '[' && len(bytes.TrimSpace(choices[1:len(choices)-1])) == 0
 }
 
 // endOf notes how a stream ended, and has its client see it.

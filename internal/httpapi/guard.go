@@ -40,6 +40,7 @@ type Guard struct {
 }
 
 const (
+	// cookieName begins the name of a browser's cookie.
 	cookieName = "regie"
 	// setupTime is how long the setup link is good.
 	setupTime = 15 * time.Minute
@@ -174,7 +175,8 @@ func (g *Guard) origin(r *http.Request) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Host != r.Host {
+	// Without HTTPS here there may be what encrypts in front, whose scheme nobody can be believed about: the host alone tells then.
+	if err != nil || u.Host == "" || u.Host != r.Host || r.TLS != nil && u.Scheme != "https" {
 		return regie.Errorf(regie.CodeForbidden, "the request comes from a page of %s, and nobody else's pages are let in", origin)
 	}
 	return nil
@@ -203,7 +205,7 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	} else if len(keys) == 1 {
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(keys[0]), regie.TokenAPI)
 	}
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(cookieOf(r))
 	if mount, _ := mountOf(g.Mounts, r.URL.Path); err != nil && mount.KeyHeader != "" {
 		return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
@@ -215,10 +217,27 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 
 // cookie is what a browser is known by.
 func cookie(r *http.Request, value string, until time.Time) *http.Cookie {
-	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") // which only makes it stricter
-	return &http.Cookie{                                                                    //nolint:gosec // Secure where there is HTTPS
-		Name: cookieName, Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
+	return &http.Cookie{ //nolint:gosec // Secure where there is HTTPS
+		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode,
 	}
+}
+
+// cookieOf is the name of the cookie of a server, as its browsers reach it: they send the cookies of a host name to each of its ports, and those of one
+// server would be in the other's way. One that came over HTTPS is nobody's to set but that server's own.
+func cookieOf(r *http.Request) string {
+	name := cookieName
+	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" && strings.Trim(port, "0123456789") == "" {
+		name += "-" + port
+	}
+	if secure(r) {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+// secure reports whether a browser speaks HTTPS, as far as that can be known: who says so falsely makes only their own cookie stricter.
+func secure(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 // ErrStopping is why the requests of a server end that stops: whoever asks again asks the next one.

@@ -339,7 +339,7 @@ func (d *documenting) openAPI() object {
 			"schemas": d.components,
 			"securitySchemes": object{
 				"token":   object{"type": "http", "scheme": "bearer", "description": "The token of the data directory, or an API token with the scope that an operation names."},
-				"browser": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "A browser that a setup link has let in."},
+				"browser": object{"type": "apiKey", "in": "cookie", "name": cookieName + "-7333", "description": "A browser that a setup link has let in. The number is the port of the address, if it has one; with HTTPS the name begins with __Host-."},
 			},
 			"responses": object{"Problem": object{
 				"description": "What went wrong, with a stable code.",

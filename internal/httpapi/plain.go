@@ -13,8 +13,10 @@ import (
 type plainStream struct {
 	tells func(round regie.ID) bool // which rounds it is about
 	told  strings.Builder           // of the reply that is being told
-	said  bool                      // there was a reply before
-	over  bool                      // the round waits for a person
+	// holds reports whose waits keep the stream's rounds from going on: those of the round that a message waits behind, too.
+	holds func(round regie.ID) bool
+	said  bool // there was a reply before
+	over  bool // the round waits for a person
 
 	after int64 // what stands up to here is not told
 	upTo  int64 // what stands before it is history: a wait there ends the stream only if it is still one here
@@ -53,7 +55,7 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		}
 	case regie.EventApproval, regie.EventQuestion:
 		line := plainLine{Waiting: true, Approval: body.Approval, Question: body.Question}
-		if p.tells(body.Round) && body.State == string(regie.WaitOpen) {
+		if p.holds(body.Round) && body.State == string(regie.WaitOpen) {
 			p.asks = line
 		} else if p.asks == line {
 			p.asks = plainLine{}

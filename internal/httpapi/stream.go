@@ -89,7 +89,8 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 		s.fail(out.w, r, err)
 		return
 	}
-	out.plain = &plainStream{tells: func(regie.ID) bool { return true }, after: after, upTo: head}
+	all := func(regie.ID) bool { return true }
+	out.plain = &plainStream{tells: all, holds: all, after: after, upTo: head}
 	open := len(rounds) == 1 && rounds[0].Round.State != regie.RoundEnded
 	out.ends = func(e *regie.Event) bool {
 		if !open {
@@ -140,14 +141,23 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round
 	}
 	if format != "" {
-		head, err := s.head(r.Context(), sent.SessionID, 0) // of what was said before, some is history
+		asks, err := s.holding(r.Context(), sent)
+		var head int64
+		if err == nil {
+			head, err = s.head(r.Context(), sent.SessionID, 0) // of what was said before, some is history
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		out.plain = &plainStream{tells: func(of regie.ID) bool { return admitted && of == round }, upTo: head}
+		out.plain = &plainStream{
+			tells: func(of regie.ID) bool { return admitted && of == round }, holds: func(of regie.ID) bool { return !admitted || of == round }, upTo: head, asks: asks,
+		}
 	}
 	if own := privately(r, sent.MessageID); own != nil {
+		if format != "" && out.plain.asks.Waiting { // what else is in the session is not told, its approvals among it
+			out.plain.asks, out.plain.upTo = plainLine{Waiting: true}, sent.Seq
+		}
 		out.tells = func(item dispatch.Item) bool {
 			if !admitted {
 				return own.tells(item, regie.ID{})
@@ -159,6 +169,18 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 	w.Header().Set("X-Regie-Session", sent.SessionID.String())
 	w.Header().Set("X-Regie-Round", sent.RoundID.String())
 	s.stream(r, out, sent.SessionID, after)
+}
+
+// holding is the approval that a message waits behind, of the round that was there before it.
+func (s *server) holding(ctx context.Context, sent Accepted) (plainLine, error) {
+	if sent.Admitted {
+		return plainLine{}, nil
+	}
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID, Brief: true})
+	if err != nil || len(inbox.Approvals) == 0 {
+		return plainLine{}, err
+	}
+	return plainLine{Waiting: true, Approval: inbox.Approvals[0].ID}, nil
 }
 
 // removes reports whether an event is the last one of its log: the session was removed.

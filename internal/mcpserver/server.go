@@ -65,7 +65,7 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return http.NewCrossOriginProtection().Handler(known(streamable)), nil
+	return problems(http.NewCrossOriginProtection().Handler(known(streamable))), nil
 }
 
 // known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it is its own request's, however the session began.
@@ -194,7 +194,7 @@ func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
 	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
 	})
-	out.AddReceivingMiddleware(asCaller)
+	out.AddReceivingMiddleware(asCaller, coded)
 	if err := s.addQueries(ctx, out); err != nil {
 		return nil, err
 	}

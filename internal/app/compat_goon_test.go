@@ -1,0 +1,75 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// TestCompatAllSaid goes on from an answer with more than one message of the user: none of them is lost, or it is named.
+func TestCompatAllSaid(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."), says("Two."), says("Three."), says("Four."))
+	d := newBed(t, m).door()
+	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
+	calls := first.Choices[0].Message.ToolCalls
+	d.chat(map[string]any{"tools": weather, "messages": []any{
+		message("user", "weather?"),
+		map[string]any{"role": "assistant", "tool_calls": calls},
+		map[string]any{"role": "tool", "tool_call_id": calls[0].ID, "content": "sun"},
+		message("user", "user A"), message("user", "user B"),
+	}}, nil)
+	if asked := m.last(); !strings.Contains(asked, "user A") || !strings.Contains(asked, "user B") {
+		t.Errorf("behind the results: %s", asked)
+	}
+	response := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"begin"}`, nil)
+	d.do(http.MethodPost, "/v1/responses", `{"model":"main","previous_response_id":"`+response.ID+`","input":[{"role":"user","content":"item A"},{"role":"user","content":"item B"}]}`, nil)
+	if asked := m.last(); !strings.Contains(asked, "item A") || !strings.Contains(asked, "item B") {
+		t.Errorf("behind a response: %s", asked)
+	}
+	named := d.chat(map[string]any{"messages": []any{message("user", "not this"), message("user", "only this")}}, header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
+	if asked := m.last(); strings.Contains(asked, "not this") || !strings.Contains(asked, "only this") || named.header.Get("X-Regie-Ignored") != "messages[0]" {
+		t.Errorf("of a named session: %q %s", named.header.Get("X-Regie-Ignored"), asked)
+	}
+}
+
+// TestCompatKeyTogether sends one request with one key several times at once: one is the first, and all others are told again.
+func TestCompatKeyTogether(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("Once."))
+	d := newBed(t, m).door(func(c *compat.Config) { c.Keys = nil })
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	again := 0
+	const sent = 4
+	for range sent {
+		all.Go(func() {
+			out := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, header{"Idempotency-Key": "k"})
+			mu.Lock()
+			defer mu.Unlock()
+			if out.header.Get("Idempotent-Replayed") == "true" {
+				again++
+			}
+		})
+	}
+	all.Wait()
+	if again != sent-1 || m.count() != 1 {
+		t.Errorf("%d of %d were told again, of %d requests", again, sent, m.count())
+	}
+}
+
+// TestCompatFrench tells a client in its language what is no model's word: that an approval is waited for.
+func TestCompatFrench(t *testing.T) {
+	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}))).serve("127.0.0.1:0")
+	token := h.add(dispatch.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
+	var out answered
+	h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret), carrying("Accept-Language", "fr"))
+	if said := out.Choices[0].Message.Content; !strings.Contains(said, "attend l'approbation") {
+		t.Errorf("%s", said)
+	}
+}

@@ -1,0 +1,28 @@
+package compat
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// TestFrenchFailure: why a provider did not answer is told in the language of who asks, with what is said in it.
+func TestFrenchFailure(t *testing.T) {
+	french := text.New("fr")
+	s := &server{Config: Config{Translate: func(language string, err error) string { return text.New(language).Error(err) }}}
+	inner := regie.Say("%s. Try again in a while.", "503")
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", nil)
+	r.Header.Set("Accept-Language", "fr-CH, en")
+	for name, note := range map[string]regie.Sentence{"alone": inner, "in another": regie.SayOf("the run ended: %s", inner)} {
+		want := french.Sentence(note)
+		if why := s.tell(r, &problem{err: errorOf(regie.CodeProviderBusy, note)}); why.message != want || want == note.String() || why.code != string(regie.CodeProviderBusy) {
+			t.Errorf("%s: %q (%s), want %q", name, why.message, why.code, want)
+		}
+		if got := s.words("fr", note); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
