@@ -30,6 +30,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil && m.armed {
 		return m.answerKey(name, typed)
 	}
+	m.swept = m.swept && time.Since(m.typed) < quiet
 	m.typed = time.Now()
 	if m.history.searching {
 		return m.history.key(m, name, typed)
@@ -104,7 +105,7 @@ func (m *model) suspend() tea.Cmd {
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.
 func (m *model) cancel() tea.Cmd {
-	_, asks := m.dialog.(interface{ moved(m *model) tea.Cmd })
+	_, asks := m.dialog.(moves)
 	switch {
 	case m.history.searching:
 		m.history.searching = false
@@ -149,7 +150,7 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	}
 	typed := m.draft.value()
-	if strings.TrimSpace(typed) == "" {
+	if strings.TrimSpace(typed) == "" || m.heldBack() {
 		return nil
 	}
 	m.draft = editor{killed: m.draft.killed}

@@ -86,6 +86,7 @@ type model struct {
 	popup   popup
 	dialog  dialog
 	armed   bool // the dialog takes keys
+	swept   bool // what is typed was meant for a dialog that has gone, until the person pauses
 	letter  letter
 	typed   time.Time
 	// draftEsc is when Esc was pressed with something written.

@@ -30,20 +30,6 @@ func (q *questioning) begin(m *model) {
 	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
 }
 
-// moved closes the question where somebody else has answered it.
-func (q *questioning) moved(m *model) tea.Cmd {
-	id := q.asked.ID
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
-		return func() tea.Cmd {
-			if m.dialog == dialog(q) && err == nil && (len(inbox.Questions) == 0 || inbox.Questions[0].State != regie.WaitOpen) {
-				m.closeDialog()
-			}
-			return nil
-		}
-	})
-}
-
 func (q *questioning) key(m *model, name, typed string) tea.Cmd {
 	module := &q.asked.Module
 	switch {
@@ -148,6 +134,9 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
 				return nil
 			}
 			if m.dialog == dialog(q) {
+				if err != nil {
+					m.overtaken(q)
+				}
 				m.closeDialog()
 				m.due = waiting(m.state)
 				m.later[q.asked.ID] = true // it is answered; what else waits is asked
