@@ -210,17 +210,18 @@ func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
 		return a.decide(m, []regie.Decision{d})
 	default:
 		if !a.reason.key(name) {
-			a.reason.insert(typed)
+			m.fits(a.reason.insert(typed))
 		}
 	}
 	return nil
 }
 
 // paste takes what is pasted where a reason is written.
-func (a *approving) paste(s string) {
-	if a.mode == reasoning {
-		a.reason.paste(strings.Join(strings.Fields(s), " "), 1<<20)
+func (a *approving) paste(s string) (writes, fits bool) {
+	if a.mode != reasoning {
+		return false, true
 	}
+	return true, a.reason.paste(strings.Join(strings.Fields(s), " "), pasteLines)
 }
 
 // decide stores decisions.

@@ -45,16 +45,16 @@ func (m *model) sweep(written string) {
 	}
 	m.draft.at = len(m.draft.text)
 	if !m.draft.empty() {
-		m.draft.insert("\n")
+		m.draft.put("\n")
 	}
-	m.draft.paste(written, pasteLines)
+	m.draft.place(written, recalledLines)
 	m.hint = m.Text.T("what you have typed stands in the prompt; it is not sent")
 }
 
 // heldBack reports whether an Enter was typed for a dialog that has just gone.
 func (m *model) heldBack() bool {
 	if m.swept {
-		m.hint = m.Text.T("not sent: what you were answering is settled; Enter once more sends this as a message")
+		m.hint = m.Text.T("not sent: what this answered is settled; Enter again sends it as a message")
 	}
 	return m.swept
 }

@@ -24,7 +24,7 @@ const (
 type history struct {
 	list      []string // oldest first
 	at        int      // how far back from the end; 0 is what is being written
-	draft     string
+	draft     editor
 	whole     bool // what was said in other chats is known too
 	searching bool
 	query     editor
@@ -48,7 +48,7 @@ func (h *history) older(m *model) {
 		return
 	}
 	if h.at == 0 {
-		h.draft = m.draft.value()
+		h.draft = m.draft
 	}
 	h.at++
 	m.draft.set(h.list[len(h.list)-h.at])
@@ -61,7 +61,7 @@ func (h *history) newer(m *model) {
 		m.draft.set(h.list[len(h.list)-h.at])
 	case h.at == 1:
 		h.at = 0
-		m.draft.set(h.draft)
+		m.draft = h.draft
 	}
 }
 

@@ -30,8 +30,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil && m.armed {
 		return m.answerKey(name, typed)
 	}
-	m.swept = m.swept && time.Since(m.typed) < quiet
-	m.typed = time.Now()
+	m.stillTyping()
 	if m.history.searching {
 		return m.history.key(m, name, typed)
 	}
@@ -88,7 +87,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if typed == "" {
 			return nil
 		}
-		m.draft.insert(typed)
+		m.fits(m.draft.insert(typed))
 	}
 	m.popup.follow(m)
 	return m.popup.fetch(m)

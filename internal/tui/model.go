@@ -142,13 +142,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		m.bell.near()
 		return m.pressed(msg)
 	case tea.PasteMsg:
-		m.typed = time.Now()
-		if line, ok := m.dialog.(interface{ paste(string) }); ok && m.armed {
-			line.paste(msg.Content)
-			return nil
-		}
-		m.draft.paste(msg.Content, pasteLines)
-		m.popup.follow(m)
+		m.pastes(msg.Content)
 	case tea.FocusMsg:
 		m.bell.focus(true)
 	case tea.BlurMsg:
@@ -172,6 +166,36 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		return m.signal(msg.signal)
 	}
 	return nil
+}
+
+// pastes takes what is pasted: into the line that a dialog has, and else into the prompt, as the letters of a message: a paste is no answer.
+func (m *model) pastes(content string) {
+	m.stillTyping()
+	if m.hasField() {
+		if line, ok := m.dialog.(interface{ paste(string) (writes, fits bool) }); ok {
+			if writes, fits := line.paste(content); writes {
+				m.fits(fits)
+				return
+			}
+		}
+		m.draft.put(m.letter.typed)
+		m.letter, m.armed = letter{serial: m.letter.serial}, false
+	}
+	m.fits(m.draft.paste(content, pasteLines))
+	m.popup.follow(m)
+}
+
+// stillTyping says that something was typed or pasted just now.
+func (m *model) stillTyping() {
+	m.swept = m.swept && time.Since(m.typed) < quiet
+	m.typed = time.Now()
+}
+
+// fits says so where what was typed or pasted has no room in the message, and was not taken.
+func (m *model) fits(taken bool) {
+	if !taken {
+		m.hint = m.Text.T("not taken: a message has at most 1 MiB; put it into a file and name it with @")
+	}
 }
 
 // do runs work beside the loop, and what it returns in the loop.

@@ -103,16 +103,17 @@ func (q *questioning) write(m *model, name, typed string) tea.Cmd {
 		}
 	default:
 		if !q.text.key(name) {
-			q.text.insert(typed)
+			m.fits(q.text.insert(typed))
 		}
 	}
 	return nil
 }
 
-func (q *questioning) paste(s string) {
-	if q.writes {
-		q.text.paste(s, 1<<20)
+func (q *questioning) paste(s string) (writes, fits bool) {
+	if !q.writes {
+		return false, true
 	}
+	return true, q.text.paste(s, pasteLines)
 }
 
 func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
