@@ -32,3 +32,26 @@ func TestScreenAnsweredElsewhere(t *testing.T) {
 	p.press("C-d")
 	p.ends(0)
 }
+
+// TestScreenBesideChoice answers with options and own words beside them: the agent reads both.
+func TestScreenBesideChoice(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, asks(`{"question": "Which of them?", "options": ["one", "two", "three"], "allow_multiple": true, "allow_free_text": true}`), reply("Thank you."))
+	p := emulator(s, 80, 30, "chat")
+	p.sees("›", "ready")
+	p.enter("ask me")
+	p.sees("Which of them?", "[t]")
+	p.press("1")
+	p.press("3")
+	p.sees("☑ 1  one", "☑ 3  three")
+	p.press("t")
+	p.sees("beside 1, 3:")
+	p.types("and a fourth")
+	p.press("Enter")
+	p.sees("→ one, three, and a fourth", "Thank you.", "ready")
+	if sent := s.read(); !strings.Contains(sent, `- one\n- three\nWritten: and a fourth`) {
+		t.Errorf("the agent reads %s", sent)
+	}
+	p.press("C-d")
+	p.ends(0)
+}

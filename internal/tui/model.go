@@ -51,6 +51,11 @@ type dialog interface {
 	view(m *model) [][]span
 }
 
+// line is a dialog that the person may write in; what is pasted may have no room there.
+type line interface {
+	paste(s string) (writes, fits bool)
+}
+
 // model is the state of the chat.
 type model struct {
 	Config
@@ -172,7 +177,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 func (m *model) pastes(content string) {
 	m.stillTyping()
 	if m.hasField() {
-		if line, ok := m.dialog.(interface{ paste(string) (writes, fits bool) }); ok {
+		if line, ok := m.dialog.(line); ok {
 			if writes, fits := line.paste(content); writes {
 				m.fits(fits)
 				return
