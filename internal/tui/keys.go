@@ -63,7 +63,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		return m.popup.fetch(m)
 	case "ctrl+r":
 		m.history.search(m)
-		return m.history.everything(m)
+		return m.history.begins(m)
 	case "ctrl+o":
 		return m.show("")
 	case "ctrl+l":
@@ -75,8 +75,10 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if queue := m.stream.Queue(); m.draft.empty() && m.history.at == 0 && len(queue) > 0 {
 			return m.takeBack(queue[len(queue)-1], true)
 		}
-		m.history.older(m)
-		return m.history.everything(m)
+		if m.history.older(m); m.history.at == len(m.history.list) {
+			return m.history.further(m)
+		}
+		return m.history.begins(m)
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
 			m.history.newer(m)
