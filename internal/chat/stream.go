@@ -492,5 +492,5 @@ func ToolLine(t *text.Printer, event *regie.Event) string {
 	if body.About != "" {
 		about = " " + plain.Line(body.About)
 	}
-	return plain.Strip(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, plain.Line(body.Tool), about, float64(body.DurationUS)/1000, why))
+	return plain.Strip(fmt.Sprintf("  %s %s%s %s%s", mark, plain.Line(body.Tool), about, t.T("%.1f ms", float64(body.DurationUS)/1000), why))
 }

@@ -221,7 +221,7 @@ func (a *approving) paste(s string) (writes, fits bool) {
 	if a.mode != reasoning {
 		return false, true
 	}
-	return true, a.reason.paste(strings.Join(strings.Fields(s), " "), pasteLines)
+	return true, a.reason.paste(strings.Join(strings.Fields(s), " "))
 }
 
 // decide stores decisions.

@@ -88,11 +88,11 @@ func (e *editor) put(s string) {
 
 // paste puts a pasted text at the cursor: as one mark where it has so many lines, or many characters. It reports false, and leaves all as it was, where the
 // message has no room for it.
-func (e *editor) paste(s string, lines int) bool {
+func (e *editor) paste(s string) bool {
 	if e.size()+len(s) > maxTyped {
 		return false
 	}
-	e.place(s, lines)
+	e.place(s, pasteLines)
 	return true
 }
 

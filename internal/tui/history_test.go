@@ -82,7 +82,7 @@ func ends(t *testing.T, feed *chat.Feed, round regie.ID) {
 }
 
 // works does what the chat would do next, until there is nothing.
-func works(m *model, cmd tea.Cmd) {
+func works(cmd tea.Cmd) {
 	for cmd != nil {
 		then, ok := cmd().(done)
 		if !ok {
@@ -101,9 +101,9 @@ func TestHistoryReadsOn(t *testing.T) {
 	m := newModel(t.Context(), c)
 	h := &m.history
 	h.atOnce = 1
-	press := func(name, typed string) { works(m, h.key(m, name, typed)) }
+	press := func(name, typed string) { works(h.key(m, name, typed)) }
 	h.search(m)
-	works(m, h.begins(m))
+	works(h.begins(m))
 	if got := strings.Join(h.list, " "); got != "first second third" || h.found != 2 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}

@@ -187,7 +187,7 @@ func (m *model) pastes(content string) {
 		m.draft.put(m.letter.typed)
 		m.letter, m.armed = letter{serial: m.letter.serial}, false
 	}
-	m.fits(m.draft.paste(content, pasteLines))
+	m.fits(m.draft.paste(content))
 	m.popup.follow(m)
 }
 

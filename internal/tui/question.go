@@ -129,7 +129,7 @@ func (q *questioning) paste(s string) (writes, fits bool) {
 	if !q.writes {
 		return false, true
 	}
-	return true, q.text.paste(s, pasteLines)
+	return true, q.text.paste(s)
 }
 
 func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
