@@ -64,6 +64,14 @@ func (h *history) older(m *model) {
 	m.draft.set(h.list[len(h.list)-h.at])
 }
 
+// back puts the message before into the prompt, and reads what was said before the oldest one that is known.
+func (h *history) back(m *model) tea.Cmd {
+	if h.older(m); h.at == len(h.list) {
+		return h.further(m)
+	}
+	return h.begins(m)
+}
+
 func (h *history) newer(m *model) {
 	switch {
 	case h.at > 1:

@@ -75,10 +75,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if queue := m.stream.Queue(); m.draft.empty() && m.history.at == 0 && len(queue) > 0 {
 			return m.takeBack(queue[len(queue)-1], true)
 		}
-		if m.history.older(m); m.history.at == len(m.history.list) {
-			return m.history.further(m)
-		}
-		return m.history.begins(m)
+		return m.history.back(m)
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
 			m.history.newer(m)
