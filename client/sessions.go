@@ -26,6 +26,9 @@ func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.S
 	if f.API {
 		query.Set("api", "true")
 	}
+	if f.Type != "" {
+		query.Set("type", string(f.Type))
+	}
 	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", query, f.Before, cmp.Or(f.Limit, 1000))
 }
 

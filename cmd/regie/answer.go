@@ -71,5 +71,13 @@ func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (re
 	case !m.AllowFreeText:
 		return regie.QuestionReply{}, regie.Errorf(codeUsage, "this question takes no text: give --choice")
 	}
-	return regie.QuestionReply{Text: text[0]}, nil
+	var reply regie.QuestionReply
+	if choice != "" { // the text stands beside what is chosen
+		var err error
+		if reply, err = chat.Choose(m, choice); err != nil {
+			return reply, err
+		}
+	}
+	reply.Text = text[0]
+	return reply, nil
 }

@@ -120,20 +120,17 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	}
 	leave()
 	end()
-	code, why := exitDone, ""
+	code := exitDone
 	switch {
 	case err != nil:
 	case result.Signalled:
 		code = exitInterrupted
-	case !terminal && !result.Last.IsZero():
-		code, why, err = c.outcome(ctx, conn, result.Last)
+	case !terminal:
+		code, err = c.outcomes(ctx, conn, &result)
 	}
 	c.drain(ctx, conn, signals, result.Signalled)
 	if closing := conn.Close(); err == nil {
 		err = closing
-	}
-	if why != "" {
-		fmt.Fprintln(c.stderr, why)
 	}
 	if err == nil && code != exitDone {
 		return exit{code}
@@ -172,12 +169,25 @@ func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, re
 	}).Run(ctx)
 }
 
-// outcome is the exit code of a round.
-func (c *command) outcome(ctx context.Context, conn *app.Conn, round regie.ID) (code int, why string, err error) {
-	view, err := conn.Get(ctx, round)
-	if err != nil {
-		return exitError, "", err
+// outcomes is the exit code of a chat that nobody attends: of the first of its rounds that did not do its job, whatever came after it. Each of them says why.
+func (c *command) outcomes(ctx context.Context, conn *app.Conn, result *chat.Result) (int, error) {
+	rounds := result.Rounds
+	if len(rounds) == 0 && !result.Last.IsZero() {
+		rounds = []regie.ID{result.Last}
 	}
-	code, why = verdict(c.text, view, false)
-	return code, why, nil
+	out := exitDone
+	for _, round := range rounds {
+		view, err := conn.Get(ctx, round)
+		if err != nil {
+			return exitError, err
+		}
+		code, why := verdict(c.text, view, false)
+		if why != "" {
+			fmt.Fprintln(c.stderr, why)
+		}
+		if out == exitDone {
+			out = code
+		}
+	}
+	return out, nil
 }

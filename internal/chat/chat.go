@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -49,10 +50,11 @@ type Chat struct {
 	asker   *Asker
 	feed    *Feed // nil until the session is there
 	session regie.ID
-	round   regie.ID // the open one, or zero
-	last    regie.ID // the newest one
-	seen    int64    // the last event that was shown
-	read    int64    // the last one that is stored as read
+	round   regie.ID   // the open one, or zero
+	last    regie.ID   // the newest one
+	rounds  []regie.ID // that began here
+	seen    int64      // the last event that was shown
+	read    int64      // the last one that is stored as read
 	state   regie.SessionState
 	// due says that the session waits for something that the person was not asked yet.
 	due          bool
@@ -68,6 +70,8 @@ type Chat struct {
 type Result struct {
 	// Last is the newest round, zero where none was started.
 	Last regie.ID
+	// Rounds are those that began while the chat went on, the oldest first.
+	Rounds []regie.ID
 	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was; not a Ctrl-C at a prompt where nothing runs.
 	Signalled bool
 }
@@ -115,10 +119,10 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 		switch {
 		case errors.Is(err, ErrLeave):
 			c.farewell()
-			return Result{Last: c.last, Signalled: c.signalled}, nil
+			return Result{Last: c.last, Rounds: c.rounds, Signalled: c.signalled}, nil
 		case errors.Is(err, ErrMoved), err == nil:
 		default:
-			return Result{Last: c.last}, err
+			return Result{Last: c.last, Rounds: c.rounds}, err
 		}
 	}
 }
@@ -302,7 +306,8 @@ func (c *Chat) see(item dispatch.Item) {
 		case body.State == string(regie.RoundEnded) && body.RoundID == c.round:
 			c.round, c.state, c.interrupting = regie.ID{}, regie.SessionIdle, false
 		case body.State == string(regie.RoundRunning) && body.Stop == "":
-			c.round, c.last, c.state, c.interrupting = body.RoundID, body.RoundID, regie.SessionActive, false
+			c.begun(body.RoundID)
+			c.interrupting = false
 		}
 	case regie.EventSessionState:
 		if c.become(regie.SessionState(body.State)); c.state == regie.SessionQueued {
@@ -315,6 +320,14 @@ func (c *Chat) see(item dispatch.Item) {
 		case string(regie.ApprovalWithdrawn):
 			c.stream.Note(c.Text.T("what was asked is withdrawn"))
 		}
+	}
+}
+
+// begun takes a round as the one that is open.
+func (c *Chat) begun(round regie.ID) {
+	c.round, c.last, c.state = round, round, regie.SessionActive
+	if !slices.Contains(c.rounds, round) {
+		c.rounds = append(c.rounds, round)
 	}
 }
 

@@ -82,7 +82,7 @@ func (o *outcome) line(t *text.Printer) string {
 	if o.About != "" {
 		about = " " + plain.Line(o.About)
 	}
-	return plain.Line(fmt.Sprintf("  %s %s%s %.1f ms%s", mark, plain.Line(o.Tool), about, float64(o.DurationUS)/1000, why))
+	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, plain.Line(o.Tool), about, t.T("%.1f ms", float64(o.DurationUS)/1000), why))
 }
 
 // named says what became of something that a person named, which is called so.

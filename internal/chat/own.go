@@ -161,7 +161,7 @@ func (c *Chat) give(ctx context.Context, command string) error {
 // took goes on with a message that has its place, and whose round has begun.
 func (c *Chat) took(ctx context.Context, run dispatch.Run) error {
 	c.stream.Own(run.MessageID)
-	c.round, c.last, c.state = run.RoundID, run.RoundID, regie.SessionActive
+	c.begun(run.RoundID)
 	if c.feed == nil {
 		c.feed = Follow(ctx, c.Control, c.session, 0)
 	}

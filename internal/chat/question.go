@@ -54,7 +54,7 @@ func (a *Asker) ways(m *regie.Module) string {
 	case m.Kind == regie.ModuleValidation:
 		prompt = t.T("[y] yes  [n] no  [l] later")
 	case m.AllowMultiple && m.AllowFreeText:
-		prompt = t.T("numbers such as 1,3, or a text  [l] later")
+		prompt = t.T("numbers such as 1,3, a text, or both (1,3: text)  [l] later")
 	case m.AllowMultiple:
 		prompt = t.T("numbers such as 1,3  [l] later")
 	case m.AllowFreeText:
@@ -78,6 +78,12 @@ func Read(m *regie.Module, line string) (regie.QuestionReply, error) {
 	}
 	if strings.Trim(line, "0123456789, ") == "" {
 		return Choose(m, line)
+	}
+	if numbers, beside, ok := strings.Cut(line, ": "); ok && m.AllowMultiple && m.AllowFreeText { // options, with words beside them
+		if reply, err := Choose(m, numbers); err == nil {
+			reply.Text = strings.TrimSpace(beside)
+			return reply, nil
+		}
 	}
 	if !m.AllowFreeText {
 		return regie.QuestionReply{}, regie.Errorf(regie.CodeBadRequest, "choose by number, from 1 to %d", len(m.Options))

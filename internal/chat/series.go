@@ -100,5 +100,9 @@ func (p *Page) Redo(done []regie.Undo) {
 	for i := range slices.Backward(done) {
 		names = append(names, Short(done[i].ID))
 	}
+	if p.Inside { // it is typed there too
+		p.line(p.Text.T("to take all of it back: /undo %s", strings.Join(names, " ")))
+		return
+	}
 	p.line(p.Text.T("to take all of it back: regie undo %s", strings.Join(names, " ")))
 }

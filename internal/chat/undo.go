@@ -110,10 +110,14 @@ func (p *Page) Undone(u *regie.Undo) {
 		p.line("  " + mark + " " + name + "  " + said)
 	}
 	p.effects(u.Effects)
-	if u.Left() > 0 {
-		p.line(p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)))
+	again, back := p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)), p.Text.T("to take this undo back: regie undo %s", Short(u.ID))
+	if p.Inside { // it is typed there too
+		again, back = p.Text.T("what was left can be undone again: /undo %s", Short(u.RoundID)), p.Text.T("to take this undo back: /undo %s", Short(u.ID))
 	}
-	p.line(p.Text.T("to take this undo back: regie undo %s", Short(u.ID)))
+	if u.Left() > 0 {
+		p.line(again)
+	}
+	p.line(back)
 }
 
 // undoCounts says how much went back.

@@ -15,6 +15,7 @@ type sessionsQuery struct {
 	ID     regie.ID `query:"id" doc:"One session, or one of its rounds."`
 	Short  string   `query:"short" doc:"The end of such an id, or its beginning from eight digits on."`
 	API    bool     `query:"api" doc:"Has the sessions of OpenAI-compatible clients among them."`
+	Type   string   `query:"type" enum:"CHAT AUTOMATION" doc:"Those of one type; all of them where it is left out."`
 	Limit  int      `query:"limit" min:"1" max:"1000" doc:"How many at most; 50 where it is left out."`
 	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
 }
@@ -71,7 +72,7 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
-	out, err := s.Control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Before: before, Limit: limit + 1})
+	out, err := s.Control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type), Before: before, Limit: limit + 1})
 	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
 }
 

@@ -20,6 +20,8 @@ type SessionFilter struct {
 	Limit  int // zero means 1,000
 	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named by its id always is.
 	API bool
+	// Type selects the sessions of one type; empty for all that are listed.
+	Type regie.SessionType
 }
 
 // SessionSummary is one line of sessions list (spec 10.1).

@@ -125,31 +125,6 @@ func (a *approving) advance(m *model) {
 	m.due = waiting(m.state) // another approval, or a question, may wait beside it
 }
 
-// moved reads the approval again: somebody else may have decided.
-func (a *approving) moved(m *model) tea.Cmd {
-	if a.busy {
-		return nil
-	}
-	id := a.asked.ID
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
-		return func() tea.Cmd {
-			if m.dialog != dialog(a) || a.busy || err != nil {
-				return nil
-			}
-			if len(inbox.Approvals) == 0 || inbox.Approvals[0].State != regie.ApprovalOpen {
-				m.closeDialog()
-				return nil
-			}
-			a.asked = inbox.Approvals[0]
-			if a.review().Decision != nil {
-				a.advance(m)
-			}
-			return nil
-		}
-	})
-}
-
 func (a *approving) key(m *model, name, typed string) tea.Cmd {
 	if a.busy {
 		return nil
@@ -235,17 +210,18 @@ func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
 		return a.decide(m, []regie.Decision{d})
 	default:
 		if !a.reason.key(name) {
-			a.reason.insert(typed)
+			m.fits(a.reason.insert(typed))
 		}
 	}
 	return nil
 }
 
 // paste takes what is pasted where a reason is written.
-func (a *approving) paste(s string) {
-	if a.mode == reasoning {
-		a.reason.paste(strings.Join(strings.Fields(s), " "), 1<<20)
+func (a *approving) paste(s string) (writes, fits bool) {
+	if a.mode != reasoning {
+		return false, true
 	}
+	return true, a.reason.paste(strings.Join(strings.Fields(s), " "))
 }
 
 // decide stores decisions.
@@ -265,9 +241,10 @@ func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea
 		m.told(err)
 		switch regie.CodeOf(err) {
 		case regie.CodeConflict: // somebody else has answered, this call or another one: nothing of this answer is stored
-			return a.moved(m)
+			return a.again(m)
 		case regie.CodeExpired, regie.CodeNotFound:
-			m.closeDialog()
+			m.overtaken(a)
+			return nil
 		}
 		a.mode = choosing
 		return nil

@@ -136,7 +136,7 @@ func (m *model) resumes(name string) tea.Cmd {
 	}
 	root := m.Request.Root
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		sessions, err := m.Control.Sessions(ctx, store.SessionFilter{Root: root, Limit: 50})
+		sessions, err := m.Control.Sessions(ctx, store.SessionFilter{Root: root, Type: regie.SessionChat, Limit: 50})
 		return func() tea.Cmd {
 			if err != nil {
 				m.told(err)
@@ -145,7 +145,7 @@ func (m *model) resumes(name string) tea.Cmd {
 			p := &picking{title: m.Text.T("which chat:"), then: func(m *model, id string) tea.Cmd { return m.resume(id) }}
 			for i := range sessions {
 				s := &sessions[i]
-				if s.Type != regie.SessionChat || s.ID == m.session {
+				if s.ID == m.session {
 					continue
 				}
 				p.list = append(p.list, option{s.ID.String(), chat.Short(s.ID) + "  " + s.LastActivity.Local().Format("2006-01-02 15:04") + "  " + string(s.State) + "  " + s.Name})

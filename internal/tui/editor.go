@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -16,7 +17,9 @@ const (
 	pasteChars = 1000
 	// pasteMark is the character that stands for a paste in the text; the editor's pastes say what it holds, in order.
 	pasteMark = '\ufffc'
-	// maxTyped bounds what one message may hold, in bytes.
+	// recalledLines is the same for a text that was written before: what a person may have written by hand stands there to be edited.
+	recalledLines = 64
+	// maxTyped bounds what may be typed and pasted into one message, in bytes.
 	maxTyped = 1 << 20
 )
 
@@ -46,32 +49,59 @@ func (e *editor) value() string {
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
-// set replaces what was written; the cursor stands at its end.
+// set replaces what was written with something that was written before, whatever its size; the cursor stands at its end.
 func (e *editor) set(s string) {
 	e.text, e.pastes = nil, nil
 	e.at = 0
-	e.paste(s, 1<<20)
+	e.place(s, recalledLines)
 }
 
-// insert puts typed text at the cursor.
-func (e *editor) insert(s string) {
-	if len(e.text)+len(s) > maxTyped {
-		return
+// size is what was written, with what was pasted, in bytes.
+func (e *editor) size() int {
+	n := 0
+	for _, r := range e.text {
+		if r != pasteMark {
+			n += utf8.RuneLen(r)
+		}
 	}
+	for _, paste := range e.pastes {
+		n += len(paste)
+	}
+	return n
+}
+
+// insert puts typed text at the cursor. It reports false, and leaves all as it was, where the message has no room for it.
+func (e *editor) insert(s string) bool {
+	if e.size()+len(s) > maxTyped {
+		return false
+	}
+	e.put(s)
+	return true
+}
+
+// put is insert for what came with something that has its place already.
+func (e *editor) put(s string) {
 	runes := []rune(strings.ReplaceAll(s, string(pasteMark), ""))
 	e.text = slices.Insert(e.text, e.at, runes...)
 	e.at += len(runes)
 }
 
-// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many characters.
-func (e *editor) paste(s string, lines int) {
+// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many characters. It reports false, and leaves all as it was, where the
+// message has no room for it.
+func (e *editor) paste(s string) bool {
+	if e.size()+len(s) > maxTyped {
+		return false
+	}
+	e.place(s, pasteLines)
+	return true
+}
+
+// place is paste for what has its place already.
+func (e *editor) place(s string, lines int) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), string(pasteMark), "")
-	if len(s) > maxTyped {
-		s = strings.ToValidUTF8(s[:maxTyped], "")
-	}
 	if strings.Count(s, "\n") < lines && len(s) < max(pasteChars, lines*pasteChars/pasteLines) {
-		e.insert(s)
+		e.put(s)
 		return
 	}
 	n := 0
@@ -248,6 +278,15 @@ type row struct {
 	from, to int // characters of the text
 }
 
+// shown is the character at a place as it is shown, and how many of the text it is. Before it stand so many pastes.
+func (e *editor) shown(i, pasted, width int, name func(paste string) string) (n int, shown string) {
+	if e.text[i] == pasteMark && pasted < len(e.pastes) {
+		return 1, cut(name(e.pastes[pasted]), width)
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(string(e.text[i:min(len(e.text), i+32)]), ansi.GraphemeWidth)
+	return max(1, len([]rune(cluster))), plain.Line(tabs(cluster))
+}
+
 // rows break the text into lines of a width, and say where the cursor stands. name says what a paste is shown as.
 func (e *editor) rows(width int, name func(paste string) string) (rows []row, y, x int) {
 	width = max(width, 4)
@@ -267,15 +306,9 @@ func (e *editor) rows(width int, name func(paste string) string) (rows []row, y,
 			now.from = i
 			continue
 		}
-		n := 1
-		var shown string
-		if e.text[i] == pasteMark && pasted < len(e.pastes) {
-			shown = cut(name(e.pastes[pasted]), width)
+		n, shown := e.shown(i, pasted, width, name)
+		if e.text[i] == pasteMark {
 			pasted++
-		} else {
-			cluster, _ := ansi.FirstGraphemeCluster(string(e.text[i:min(len(e.text), i+32)]), ansi.GraphemeWidth)
-			n, shown = max(1, len([]rune(cluster))), tabs(cluster)
-			shown = plain.Line(shown)
 		}
 		columns := ansi.StringWidth(shown)
 		if used+columns > width {
@@ -305,13 +338,24 @@ func (e *editor) vertical(by, width int, name func(string) string) bool {
 	if y < 0 || y >= len(rows) {
 		return false
 	}
-	e.at = rows[y].from
-	for e.at < rows[y].to {
-		_, now, used := e.rows(width, name)
-		if now != y || used >= x {
+	row := rows[y]
+	pasted := 0
+	for _, r := range e.text[:row.from] {
+		if r == pasteMark {
+			pasted++
+		}
+	}
+	e.at = row.from
+	for used := 0; e.at < row.to && used < x; {
+		n, shown := e.shown(e.at, pasted, max(width, 4), name)
+		if e.at+n >= row.to && row.to < len(e.text) && e.text[row.to] != '\n' { // behind it the next line begins
 			break
 		}
-		e.at = e.after()
+		if e.text[e.at] == pasteMark {
+			pasted++
+		}
+		used += ansi.StringWidth(shown)
+		e.at += n
 	}
 	return true
 }

@@ -55,9 +55,9 @@ func TestEditorPaste(t *testing.T) {
 	long, short := strings.Repeat("a line\r\n", 20), "one\ntwo"
 	var e editor
 	e.insert("see ")
-	e.paste(long, pasteLines)
+	e.paste(long)
 	e.insert(" and ")
-	e.paste(short, pasteLines)
+	e.paste(short)
 	name := func(string) string { return "[20 lines]" }
 	rows, y, x := e.rows(80, name)
 	if len(rows) != 2 || rows[0].text != "see [20 lines] and one" || rows[1].text != "two" || y != 1 || x != 3 {
@@ -71,8 +71,8 @@ func TestEditorPaste(t *testing.T) {
 	if got := e.value(); got != "see  and one\ntwo" || len(e.pastes) != 0 {
 		t.Errorf("without the paste it is %q", got)
 	}
-	e.paste(strings.Repeat("x", pasteChars+1), pasteLines)
-	e.paste(long, pasteLines)
+	e.paste(strings.Repeat("x", pasteChars+1))
+	e.paste(long)
 	e.remove(4, 5)
 	if len(e.pastes) != 1 || !strings.HasPrefix(e.value(), "see a line\n") {
 		t.Errorf("the other paste is left: %q", e.value()[:20])

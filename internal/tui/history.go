@@ -14,21 +14,31 @@ import (
 )
 
 const (
-	// pastSessions is of how many sessions of the workspace the messages are known, beside this one's.
+	// pastSessions is of how many chats of the workspace the messages are read at once, beside this one's; maxSessions of how many at most.
 	pastSessions = 20
+	maxSessions  = 400
+	// perSession is among how many messages of a chat, the newest ones, are those of the person that are known.
+	perSession = 1000
 	// maxHistory bounds how many messages are known.
-	maxHistory = 2000
+	maxHistory = 5000
 )
 
 // history is what the person has said: in this chat, and, once it is asked for, in others of the workspace. It comes from the store.
 type history struct {
-	list      []string // oldest first
-	at        int      // how far back from the end; 0 is what is being written
-	draft     string
-	whole     bool // what was said in other chats is known too
+	list  []string // oldest first
+	at    int      // how far back from the end; 0 is what is being written
+	draft editor
+	// sessions is how many other chats are known too, the newest ones, and from where on: the place of the oldest of them.
+	sessions  int
+	from      store.Mark
+	atOnce    int  // how many are read at once
+	reading   bool // more of them are being read
+	end       bool // there are no more, or no more are read
 	searching bool
 	query     editor
-	found     int // in list, or -1
+	found     int  // in list, or -1
+	looked    int  // from where on was looked through
+	wants     bool // what is looked for was not there
 }
 
 // add remembers what was said last.
@@ -48,10 +58,18 @@ func (h *history) older(m *model) {
 		return
 	}
 	if h.at == 0 {
-		h.draft = m.draft.value()
+		h.draft = m.draft
 	}
 	h.at++
 	m.draft.set(h.list[len(h.list)-h.at])
+}
+
+// back puts the message before into the prompt, and reads what was said before the oldest one that is known.
+func (h *history) back(m *model) tea.Cmd {
+	if h.older(m); h.at == len(h.list) {
+		return h.further(m)
+	}
+	return h.begins(m)
 }
 
 func (h *history) newer(m *model) {
@@ -61,7 +79,7 @@ func (h *history) newer(m *model) {
 		m.draft.set(h.list[len(h.list)-h.at])
 	case h.at == 1:
 		h.at = 0
-		m.draft.set(h.draft)
+		m.draft = h.draft
 	}
 }
 
@@ -72,7 +90,7 @@ func (h *history) load(m *model) tea.Cmd {
 	}
 	session := m.session
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		said := saidIn(ctx, m.Control, session)
+		said := saidIn(ctx, m.Control, session, perSession)
 		return func() tea.Cmd {
 			for _, one := range said {
 				h.add(one)
@@ -83,49 +101,91 @@ func (h *history) load(m *model) tea.Cmd {
 	})
 }
 
-// everything reads, once, what was said in other chats of the workspace.
-func (h *history) everything(m *model) tea.Cmd {
-	if h.whole {
+// further reads what was said in the chats of the workspace before those that are known, some of them at a time.
+func (h *history) further(m *model) tea.Cmd {
+	if h.reading || h.end {
 		return nil
 	}
-	h.whole = true
-	root, own := m.Request.Root, m.session
+	h.reading = true
+	own := m.session
+	filter := store.SessionFilter{Root: m.Request.Root, Type: regie.SessionChat, Before: h.from, Limit: h.atOnce}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		sessions, err := m.Control.Sessions(ctx, store.SessionFilter{Root: root, Limit: pastSessions})
-		if err != nil {
-			return nil
-		}
+		sessions, err := m.Control.Sessions(ctx, filter)
 		var said []string
 		for i := range slices.Backward(sessions) {
-			if sessions[i].Type == regie.SessionChat && sessions[i].ID != own {
-				said = append(said, saidIn(ctx, m.Control, sessions[i].ID)...)
+			if sessions[i].ID != own {
+				said = append(said, saidIn(ctx, m.Control, sessions[i].ID, perSession)...)
 			}
 		}
 		return func() tea.Cmd {
-			recent := h.list
-			at := h.at
-			h.list = nil
-			for _, one := range append(said, recent...) {
-				h.add(one)
+			h.reading = false
+			if err != nil {
+				h.wants = false
+				return nil
 			}
-			h.at = at
-			h.moved()
+			h.before(said)
+			h.sessions += len(sessions)
+			h.end = len(sessions) < h.atOnce || h.sessions >= maxSessions || len(h.list) >= maxHistory
+			if len(sessions) > 0 {
+				last := &sessions[len(sessions)-1]
+				h.from = store.Mark{At: last.LastActivity, ID: last.ID}
+			}
+			if h.wants && h.searching {
+				return h.goOn(m)
+			}
 			return nil
 		}
 	})
 }
 
-// moved looks again, where messages have come that were read meanwhile: they stand elsewhere now.
+// begins reads what was said in other chats, once it is asked for.
+func (h *history) begins(m *model) tea.Cmd {
+	if h.sessions > 0 {
+		return nil
+	}
+	return h.further(m)
+}
+
+// before puts older messages in front of what is known. What is said again stands where it was said last.
+func (h *history) before(said []string) {
+	recent := h.list
+	h.list = nil
+	for _, one := range append(said, recent...) {
+		h.add(one)
+	}
+	if h.found >= 0 {
+		h.found = max(0, h.found+len(h.list)-len(recent))
+	}
+	h.looked = max(0, h.looked+len(h.list)-len(recent))
+}
+
+// goOn looks on in what was said before; where it is not there, further back is read.
+func (h *history) goOn(m *model) tea.Cmd {
+	h.wants = !h.look(h.looked)
+	switch {
+	case !h.wants:
+		return nil
+	case h.end && h.sessions >= maxSessions || len(h.list) >= maxHistory:
+		m.hint = m.Text.T("nothing older is looked through than %s", h.from.At.Local().Format("2006-01-02 15:04"))
+	case h.end:
+		m.hint = m.Text.T("nothing older that was said here holds this")
+	default:
+		m.hint = m.Text.T("looking further back…")
+	}
+	return h.further(m)
+}
+
+// moved looks again, where messages of this chat have come that were read meanwhile: they stand elsewhere now.
 func (h *history) moved() {
 	if h.searching {
 		h.look(len(h.list))
 	}
 }
 
-// saidIn are the person's messages of a session, oldest first. What cannot be read is left out: a history is a convenience.
-func saidIn(ctx context.Context, control dispatch.Control, session regie.ID) []string {
+// saidIn are the newest messages of the person in a session, oldest first, among so many of all. What cannot be read is left out: a history is a convenience.
+func saidIn(ctx context.Context, control dispatch.Control, session regie.ID, among int) []string {
 	var out []string
-	messages, err := control.Messages(ctx, dispatch.MessagesRequest{SessionID: session})
+	messages, err := control.Messages(ctx, dispatch.MessagesRequest{SessionID: session, Before: 1 << 53, Limit: among})
 	if err != nil {
 		return nil
 	}
@@ -140,27 +200,29 @@ func saidIn(ctx context.Context, control dispatch.Control, session regie.ID) []s
 // search begins to look back.
 func (h *history) search(*model) {
 	h.searching, h.query = true, editor{}
-	h.look(len(h.list))
+	h.wants = !h.look(len(h.list))
 }
 
-// look finds the newest message before a place that holds what is looked for.
-func (h *history) look(before int) {
+// look finds the newest message before a place that holds what is looked for, and reports whether there is one.
+func (h *history) look(before int) bool {
 	wanted := strings.ToLower(h.query.value())
 	for i := min(before, len(h.list)) - 1; i >= 0; i-- {
 		if strings.Contains(strings.ToLower(h.list[i]), wanted) {
-			h.found = i
-			return
+			h.found, h.looked = i, i
+			return true
 		}
 	}
 	if before >= len(h.list) {
 		h.found = -1
 	}
+	h.looked = 0
+	return false
 }
 
 func (h *history) key(m *model, name, typed string) tea.Cmd {
 	switch name {
 	case "ctrl+r", "up":
-		h.look(h.found)
+		return h.goOn(m)
 	case "esc", "ctrl+g":
 		h.searching = false
 	case "enter", "tab", "right":
@@ -173,7 +235,8 @@ func (h *history) key(m *model, name, typed string) tea.Cmd {
 		if !h.query.key(name) {
 			h.query.insert(typed)
 		}
-		h.look(len(h.list))
+		h.looked = len(h.list)
+		return h.goOn(m)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil && m.armed {
 		return m.answerKey(name, typed)
 	}
-	m.typed = time.Now()
+	m.stillTyping()
 	if m.history.searching {
 		return m.history.key(m, name, typed)
 	}
@@ -63,7 +63,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		return m.popup.fetch(m)
 	case "ctrl+r":
 		m.history.search(m)
-		return m.history.everything(m)
+		return m.history.begins(m)
 	case "ctrl+o":
 		return m.show("")
 	case "ctrl+l":
@@ -75,8 +75,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if queue := m.stream.Queue(); m.draft.empty() && m.history.at == 0 && len(queue) > 0 {
 			return m.takeBack(queue[len(queue)-1], true)
 		}
-		m.history.older(m)
-		return m.history.everything(m)
+		return m.history.back(m)
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
 			m.history.newer(m)
@@ -87,7 +86,7 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if typed == "" {
 			return nil
 		}
-		m.draft.insert(typed)
+		m.fits(m.draft.insert(typed))
 	}
 	m.popup.follow(m)
 	return m.popup.fetch(m)
@@ -109,7 +108,7 @@ func (m *model) stays() {
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.
 func (m *model) cancel() tea.Cmd {
-	_, asks := m.dialog.(interface{ moved(m *model) tea.Cmd })
+	_, asks := m.dialog.(moves)
 	switch {
 	case m.history.searching:
 		m.history.searching = false
@@ -154,7 +153,7 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	}
 	typed := m.draft.value()
-	if strings.TrimSpace(typed) == "" {
+	if strings.TrimSpace(typed) == "" || m.heldBack() {
 		return nil
 	}
 	m.draft = editor{killed: m.draft.killed}

@@ -52,6 +52,11 @@ type dialog interface {
 	view(m *model) [][]span
 }
 
+// line is a dialog that the person may write in; what is pasted may have no room there.
+type line interface {
+	paste(s string) (writes, fits bool)
+}
+
 // model is the state of the chat.
 type model struct {
 	Config
@@ -87,6 +92,7 @@ type model struct {
 	popup   popup
 	dialog  dialog
 	armed   bool // the dialog takes keys
+	swept   bool // what is typed was meant for a dialog that has gone, until the person pauses
 	letter  letter
 	typed   time.Time
 	// draftEsc is when Esc was pressed with something written.
@@ -114,6 +120,7 @@ func newModel(ctx context.Context, c Config) *model {
 	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
 	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: c.Text, Mark: m.work.mark, Apart: true}
 	m.page = &chat.Page{W: notes{m}, Text: c.Text, Now: time.Now, Inside: true}
+	m.history.atOnce = pastSessions
 	m.work.known = map[regie.ID]int{}
 	m.bell = newBell(c)
 	m.meter = newMeter(store.Spent{})
@@ -143,13 +150,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		m.bell.near()
 		return m.pressed(msg)
 	case tea.PasteMsg:
-		m.typed = time.Now()
-		if line, ok := m.dialog.(interface{ paste(string) }); ok && m.armed {
-			line.paste(msg.Content)
-			return nil
-		}
-		m.draft.paste(msg.Content, pasteLines)
-		m.popup.follow(m)
+		m.pastes(msg.Content)
 	case tea.FocusMsg:
 		m.bell.focus(true)
 	case tea.BlurMsg:
@@ -173,6 +174,36 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		return m.signal(msg.signal)
 	}
 	return nil
+}
+
+// pastes takes what is pasted: into the line that a dialog has, and else into the prompt, as the letters of a message: a paste is no answer.
+func (m *model) pastes(content string) {
+	m.stillTyping()
+	if m.hasField() {
+		if line, ok := m.dialog.(line); ok {
+			if writes, fits := line.paste(content); writes {
+				m.fits(fits)
+				return
+			}
+		}
+		m.draft.put(m.letter.typed)
+		m.letter, m.armed = letter{serial: m.letter.serial}, false
+	}
+	m.fits(m.draft.paste(content))
+	m.popup.follow(m)
+}
+
+// stillTyping says that something was typed or pasted just now.
+func (m *model) stillTyping() {
+	m.swept = m.swept && time.Since(m.typed) < quiet
+	m.typed = time.Now()
+}
+
+// fits says so where what was typed or pasted has no room in the message, and was not taken.
+func (m *model) fits(taken bool) {
+	if !taken {
+		m.hint = m.Text.T("not taken: a message has at most 1 MiB; put it into a file and name it with @")
+	}
 }
 
 // do runs work beside the loop, and what it returns in the loop.

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,20 +29,6 @@ func (q *questioning) begin(m *model) {
 	m.page.QuestionHead(&q.asked)
 	m.page.Question(&q.asked)
 	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
-}
-
-// moved closes the question where somebody else has answered it.
-func (q *questioning) moved(m *model) tea.Cmd {
-	id := q.asked.ID
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
-		return func() tea.Cmd {
-			if m.dialog == dialog(q) && err == nil && (len(inbox.Questions) == 0 || inbox.Questions[0].State != regie.WaitOpen) {
-				m.closeDialog()
-			}
-			return nil
-		}
-	})
 }
 
 func (q *questioning) key(m *model, name, typed string) tea.Cmd {
@@ -86,13 +73,19 @@ func (q *questioning) key(m *model, name, typed string) tea.Cmd {
 	return nil
 }
 
-func (q *questioning) choose(m *model) tea.Cmd {
+// ticked are the numbers of the options that are chosen, of several.
+func (q *questioning) ticked() []string {
 	var numbers []string
 	for i := range q.asked.Module.Options {
 		if q.chosen[i] {
 			numbers = append(numbers, fmt.Sprint(i+1))
 		}
 	}
+	return numbers
+}
+
+func (q *questioning) choose(m *model) tea.Cmd {
+	numbers := q.ticked()
 	if len(numbers) == 0 {
 		numbers = []string{fmt.Sprint(q.picked + 1)}
 	}
@@ -113,20 +106,30 @@ func (q *questioning) write(m *model, name, typed string) tea.Cmd {
 		q.writes = false
 	case "enter":
 		if text := strings.TrimSpace(q.text.value()); text != "" {
-			return q.reply(m, regie.QuestionReply{Text: text})
+			var reply regie.QuestionReply
+			if numbers := q.ticked(); len(numbers) > 0 { // the words stand beside what is chosen
+				var err error
+				if reply, err = chat.Choose(&q.asked.Module, strings.Join(numbers, ",")); err != nil {
+					m.hint = m.Text.Error(err)
+					return nil
+				}
+			}
+			reply.Text = text
+			return q.reply(m, reply)
 		}
 	default:
 		if !q.text.key(name) {
-			q.text.insert(typed)
+			m.fits(q.text.insert(typed))
 		}
 	}
 	return nil
 }
 
-func (q *questioning) paste(s string) {
-	if q.writes {
-		q.text.paste(s, 1<<20)
+func (q *questioning) paste(s string) (writes, fits bool) {
+	if !q.writes {
+		return false, true
 	}
+	return true, q.text.paste(s)
 }
 
 func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
@@ -148,6 +151,9 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
 				return nil
 			}
 			if m.dialog == dialog(q) {
+				if err != nil {
+					m.overtaken(q)
+				}
 				m.closeDialog()
 				m.due = waiting(m.state)
 				m.later[q.asked.ID] = true // it is answered; what else waits is asked
@@ -165,7 +171,7 @@ func (m *model) answer(reply *regie.QuestionReply) string {
 	case reply.Yes != nil:
 		return m.Text.T("no")
 	case reply.Text != "":
-		return plain.Line(reply.Text)
+		return plain.Line(strings.Join(append(slices.Clone(reply.Choices), reply.Text), ", "))
 	default:
 		return plain.Line(strings.Join(reply.Choices, ", "))
 	}
@@ -177,6 +183,9 @@ func (q *questioning) view(m *model) [][]span {
 	lines := [][]span{{{"? ", style{fg: yellow, bold: true}}, {cut(plain.Line(first), width-2), style{bold: true}}}}
 	switch {
 	case q.writes:
+		if chosen := q.ticked(); len(chosen) > 0 {
+			lines = append(lines, []span{{text: "  " + cut(t.T("beside %s:", strings.Join(chosen, ", ")), width-2)}})
+		}
 		rows, _, _ := q.text.rows(width-4, m.pasted)
 		for i, r := range rows {
 			after := span{}

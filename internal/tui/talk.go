@@ -201,8 +201,8 @@ func (m *model) turn(event *regie.Event) tea.Cmd {
 		case string(regie.ApprovalWithdrawn):
 			m.note(m.Text.T("what was asked is withdrawn"))
 		}
-		if asked, ok := m.dialog.(interface{ moved(m *model) tea.Cmd }); ok { // somebody may have answered elsewhere
-			return asked.moved(m)
+		if asked, ok := m.dialog.(moves); ok { // somebody may have answered elsewhere
+			asked.heard(m, event.Body)
 		}
 	}
 	return nil
@@ -222,8 +222,8 @@ func (m *model) become(state regie.SessionState) {
 // settled closes what is asked: the session waits no more.
 func (m *model) settled() {
 	m.due = false
-	if _, ok := m.dialog.(interface{ moved(m *model) tea.Cmd }); ok {
-		m.closeDialog()
+	if d, ok := m.dialog.(moves); ok {
+		m.overtaken(d)
 	}
 }
 

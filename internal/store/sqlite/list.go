@@ -40,9 +40,10 @@ func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]sto
 	out, err := readSummaries(ctx, s.read, summaries+`AND s.type <> 'SUBAGENT' AND s.type <> 'SEED' AND (s.origin <> 'api' OR ?8 = 1) AND (w.root = ?2 OR ?2 = '')
 		AND (s.id = ?3 OR ?3 IS NULL OR s.n = (SELECT session FROM rounds WHERE id = ?3))
 		AND (?4 = '' OR `+hasPart("s.id", "?4")+` OR EXISTS (SELECT 1 FROM rounds r WHERE r.session = s.n AND `+hasPart("r.id", "?4")+`))
+		AND (s.type = ?9 OR ?9 = '')
 		AND (CAST(?6 AS BIGINT) = 0 OR c.head_at < ?6 OR c.head_at = ?6 AND s.id < ?7)
 		ORDER BY c.head_at DESC, s.id DESC LIMIT ?5`, filter.UserID, filter.Root, filter.ID, filter.Short, filter.Limit, filter.Before.Micros(), filter.Before.ID,
-		flag(filter.API || filter.Short != "" || !filter.ID.IsZero()))
+		flag(filter.API || filter.Short != "" || !filter.ID.IsZero()), string(filter.Type))
 	if err == nil {
 		err = s.queuePositions(ctx, s.read, out)
 	}

@@ -353,7 +353,11 @@ func sessions(w *World) {
 		w.must(err)
 		w.equal("selected by nothing", len(found), 0)
 	}
-	_, err := w.Store.Sessions(w.Ctx, store.SessionFilter{Short: "x' OR 1"})
+	w.equal("of its type", one(store.SessionFilter{ID: fence.SessionID, Type: regie.SessionChat}).Type, regie.SessionChat)
+	automations, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID, Type: regie.SessionAutomation})
+	w.must(err)
+	w.equal("of another type", len(automations), 0)
+	_, err = w.Store.Sessions(w.Ctx, store.SessionFilter{Short: "x' OR 1"})
 	w.refused(regie.CodeBadID, err)
 
 	view, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)

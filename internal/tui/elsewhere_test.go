@@ -1,0 +1,101 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// asked is a model whose person has the keyboard in a dialog.
+func asked(t *testing.T, d moves) *model {
+	t.Helper()
+	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.state = regie.SessionWaitingValidation
+	m.open(d)
+	m.armed = true
+	return m
+}
+
+// happens has an event reach the chat.
+func happens(t *testing.T, m *model, kind regie.EventType, body any) {
+	t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.see(dispatch.Item{Event: &regie.Event{Seq: m.seen + 1, Type: kind, Body: data}})
+}
+
+// typing types a text, and Enter.
+func typing(m *model, said string) {
+	for _, r := range said {
+		m.obey(pressed(r))
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+}
+
+// What is settled elsewhere says so, and what was typed for it stands in the prompt, unsent until the person has paused.
+func TestSettledElsewhere(t *testing.T) {
+	first, second := regie.NewID(), regie.NewID()
+	approval := func() *approving {
+		a := &approving{mode: reasoning, asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}}}
+		a.reason.insert("because of")
+		return a
+	}
+	allowed := func(id regie.ID) map[string]any {
+		return map[string]any{"call_id": id, "decision": regie.AnswerAllow, "by": "alice"}
+	}
+	a := approval()
+	q := &questioning{writes: true, asked: regie.Question{ID: regie.NewID(), State: regie.WaitOpen}}
+	q.text.insert("because of")
+	b := approval()
+	for _, row := range []struct {
+		name  string
+		d     moves
+		kind  regie.EventType
+		body  map[string]any
+		said  string
+		stays bool // another call is asked about
+	}{
+		{"approval", a, regie.EventApproval, map[string]any{
+			"approval_id": a.asked.ID, "state": regie.ApprovalDecided, "calls": []any{allowed(first), allowed(second)},
+		}, "elsewhere, by alice: allowed once: 2 calls", false},
+		{"one call", b, regie.EventApproval, map[string]any{"approval_id": b.asked.ID, "state": regie.ApprovalOpen, "calls": []any{allowed(first)}}, "elsewhere, by alice: allowed once", true},
+		{"question", q, regie.EventQuestion, map[string]any{
+			"question_id": q.asked.ID, "state": regie.WaitResolved, "reply": map[string]any{"text": "blue", "by": "alice"},
+		}, "elsewhere, by alice: blue", false},
+		{"state", approval(), regie.EventSessionState, map[string]any{"state": regie.SessionActive}, "", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := asked(t, row.d)
+			happens(t, m, row.kind, row.body)
+			if (m.dialog != nil) != row.stays || m.armed {
+				t.Fatalf("the dialog stands there: %v, with the keyboard: %v", m.dialog != nil, m.armed)
+			}
+			typing(m, " that")
+			if got := m.draft.value(); got != "because of that" {
+				t.Errorf("the prompt holds %q", got)
+			}
+			if len(m.ops) > 0 || m.busyOps || !strings.Contains(m.hint, "not sent") {
+				t.Errorf("it was sent: %q", m.hint)
+			}
+			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {
+				t.Errorf("%q is not said:\n%s", row.said, out)
+			}
+			m.state = regie.SessionIdle
+			m.typed = time.Now().Add(-quiet)
+			m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+			if !m.draft.empty() || !m.busyOps {
+				t.Errorf("after a pause it is not sent: %q", m.draft.value())
+			}
+		})
+	}
+}

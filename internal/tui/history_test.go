@@ -1,0 +1,118 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// talked is a workspace in which things were said: chat by chat, each to a model that says "Fine.".
+func talked(t *testing.T, chats ...[]string) (Config, []regie.ID) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Fine."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": server.URL + "/v1", "REGIE_MODEL": "scripted"}
+	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := app.Connect(t.Context(), app.Options{Config: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	request := dispatch.RunRequest{
+		Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
+	}
+	var ids []regie.ID
+	for _, said := range chats {
+		one := request
+		one.SessionID = regie.NewID()
+		ids = append(ids, one.SessionID)
+		for _, line := range said {
+			one.ClientID, one.Text = regie.NewID().String(), line
+			run, err := conn.Submit(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends(t, chat.Follow(t.Context(), conn, one.SessionID, run.Seq), run.RoundID)
+		}
+	}
+	return Config{Control: conn, Text: text.New("en"), Request: request}, ids
+}
+
+// ends waits for the end of a round.
+func ends(t *testing.T, feed *chat.Feed, round regie.ID) {
+	t.Helper()
+	defer feed.Stop()
+	for {
+		select {
+		case err := <-feed.Ended:
+			t.Fatal(err)
+		case item := <-feed.Items:
+			var body struct {
+				ID    regie.ID         `json:"round_id"`
+				State regie.RoundState `json:"state"`
+			}
+			if item.Event != nil && item.Event.Type == regie.EventRound && json.Unmarshal(item.Event.Body, &body) == nil && body.ID == round && body.State == regie.RoundEnded {
+				return
+			}
+		}
+	}
+}
+
+// works does what the chat would do next, until there is nothing.
+func works(cmd tea.Cmd) {
+	for cmd != nil {
+		then, ok := cmd().(done)
+		if !ok {
+			return
+		}
+		cmd = then()
+	}
+}
+
+// The history has the newest messages of a chat, and a search reads as far back as it goes; then it says so.
+func TestHistoryReadsOn(t *testing.T) {
+	c, ids := talked(t, []string{"the oldest of them"}, []string{"in between"}, []string{"first", "second", "third"})
+	if got := saidIn(t.Context(), c.Control, ids[2], 4); !slices.Equal(got, []string{"second", "third"}) {
+		t.Errorf("the newest are %q", got)
+	}
+	m := newModel(t.Context(), c)
+	h := &m.history
+	h.atOnce = 1
+	press := func(name, typed string) { works(h.key(m, name, typed)) }
+	h.search(m)
+	works(h.begins(m))
+	if got := strings.Join(h.list, " "); got != "first second third" || h.found != 2 {
+		t.Fatalf("it knows %q, and finds %d", got, h.found)
+	}
+	press("o", "oldest")
+	if h.found < 0 || h.list[h.found] != "the oldest of them" || h.sessions != 3 {
+		t.Fatalf("it finds %d of %q", h.found, h.list)
+	}
+	press("ctrl+r", "")
+	if h.found < 0 || h.list[h.found] != "the oldest of them" || !h.end || !strings.Contains(m.hint, "nothing older") {
+		t.Errorf("it finds %d of %q, and says %q", h.found, h.list, m.hint)
+	}
+}
