@@ -35,6 +35,8 @@ type Invocation struct {
 	Beside func(ctx context.Context) ([]regie.FileChange, error)
 	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
 	Unattended bool
+	// Mask takes the runtime's own secrets out of all that the tool says, before it is stored, sent or shown; this package applies it. Nil masks nothing.
+	Mask *Mask
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
 	Output func(text string)
 	// Say is told beside that what the runtime has to say of the call, for people in their language; it is not stored either. Nil means that nobody listens.
