@@ -67,23 +67,6 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 	return out, effects
 }
 
-// whole is all that an error says: a tool joins several where more than one thing stays as it is.
-func whole(err error) regie.Sentence {
-	joined, several := err.(interface{ Unwrap() []error }) //nolint:errorlint // what stands around a list of errors says something of its own
-	if !several {
-		return regie.SentenceOf(err)
-	}
-	var out regie.Sentence
-	for _, one := range joined.Unwrap() {
-		if sentence := regie.SentenceOf(one); out.IsZero() {
-			out = sentence
-		} else {
-			out = regie.SayOf("%s; %s", out, sentence)
-		}
-	}
-	return out
-}
-
 var errNotFiles = regie.Errorf(regie.CodeToolError, "the tool changes no files that could be put back")
 
 // changesOf asks the tool of a call what it made of files.
