@@ -78,6 +78,7 @@ func (s *searching) parts(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	answer.Hits = oncePerLine(answer.Hits)
 	if s.flags.json {
 		return len(answer.Hits) > 0, writeJSON(s.stdout, answer)
 	}
@@ -94,6 +95,21 @@ func (s *searching) parts(ctx context.Context) (bool, error) {
 	}
 	s.said(&answer)
 	return len(answer.Hits) > 0, nil
+}
+
+// oncePerLine leaves of the parts of one long line the best.
+func oncePerLine(hits []app.IndexHit) []app.IndexHit {
+	type line struct {
+		path   string
+		number int
+	}
+	seen := map[line]bool{}
+	return slices.DeleteFunc(hits, func(h app.IndexHit) bool {
+		at := line{h.Path, h.Start}
+		again := h.Start == h.End && seen[at]
+		seen[at] = seen[at] || h.Start == h.End
+		return again
+	})
 }
 
 // said tells how many parts were found and how, beside them.

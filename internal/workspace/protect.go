@@ -34,8 +34,10 @@ var secrets = []string{
 var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private"}
 
 // harmless are names that look secret and are made to be shared.
-var harmless = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample", "*.env.template", "*.env.dist", "*.env.ts", "*.env.js", "*.env.mjs",
-	"*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example", ".dev.vars.sample", ".dev.vars.template", "example.env", "sample.env", "template.env", "*.pub"}
+var harmless = []string{
+	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample", "*.env.template", "*.env.dist", "*.env.ts", "*.env.js", "*.env.mjs",
+	"*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example", ".dev.vars.sample", ".dev.vars.template", "example.env", "sample.env", "template.env", "*.pub",
+}
 
 // internal are the directories of programs; the short names are those that Windows gives them.
 var internal = []string{".git", ".regie", "git~1", "regie~1"}

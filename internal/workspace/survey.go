@@ -151,7 +151,7 @@ func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 		rules, known = s.how.Rules(l.in.path)
 	}
 	if l.depth == 1 && !known {
-		rules.Exclude = readBelow(s.at, ".git", "info", "exclude")
+		rules.Exclude = excluded(s.at)
 	}
 	ignores := l.ignores.below(path.Base(l.in.path), func(name string) []byte {
 		kind := slices.Index(ignoreFiles[:], name)
