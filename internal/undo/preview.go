@@ -127,7 +127,7 @@ func isText(data []byte) bool {
 
 // whole is all that an error says: a tool joins several where more than one thing stays as it is.
 func whole(err error) regie.Sentence {
-	joined, several := err.(interface{ Unwrap() []error }) //nolint:errorlint // what stands around a list of errors says something of its own
+	joined, several := err.(interface{ Unwrap() []error })
 	if !several {
 		return regie.SentenceOf(err)
 	}
