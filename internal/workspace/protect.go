@@ -26,7 +26,8 @@ var secrets = []string{
 	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn",
 	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
 	".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak", "*.pem.old", "*.p8", "*.kdb", "application_default_credentials.json", ".terraformrc",
-	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*", ".fetchmailrc", "*firebase-adminsdk*", "credentials.yml", "credentials.yaml",
+	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*", ".fetchmailrc", "*firebase-adminsdk*",
+	"credentials.yml", "credentials.yaml",
 	"secrets.env*",
 	".mysql_history", ".sqlite_history", ".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
 }
