@@ -93,6 +93,12 @@ func (c *command) projectValues() (out []config.Value) {
 		out = append(out, config.Value{
 			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"), Line: k.Line, Use: k.Use, Why: k.Why,
 		})
+		if k.Dropped != "" { // a part of it holds
+			out[len(out)-1].Value = k.Holds
+			left := out[len(out)-1]
+			left.Value, left.Use, left.Why = k.Dropped, config.UseNever, config.BelongsAnswer
+			out = append(out, left)
+		}
 		if k.Use == config.UseTrusted && seen.Trusted() {
 			out[len(out)-1].Use = config.UseNarrows
 		}

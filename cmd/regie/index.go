@@ -115,7 +115,7 @@ func (c *command) indexed(root string, s *app.IndexSummary) error {
 	p := &printer{w: c.stdout}
 	p.line("%s", c.text.T("index of %s", root))
 	p.line("%s", c.text.T("files: %d  chunks: %d", s.Files, s.Chunks))
-	p.line("%s", c.text.T("read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(s.Bytes), s.Changed, s.Removed, s.Took.Round(time.Millisecond)))
+	p.line("%s", c.text.T("read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(c.text, s.Bytes), s.Changed, s.Removed, s.Took.Round(time.Millisecond)))
 	var left []string
 	skipped := func(why app.IndexSkip, said func(n int64) string) {
 		if n := s.Skipped[why]; n > 0 {
@@ -140,16 +140,23 @@ func (c *command) indexed(root string, s *app.IndexSummary) error {
 }
 
 // amount writes a number of bytes for people.
-func amount(bytes int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB"}
+func amount(t *text.Printer, bytes int64) string {
+	const units = 3
 	size, unit := float64(bytes), 0
-	for size >= 1000 && unit < len(units)-1 {
+	for size >= 1000 && unit < units {
 		size, unit = size/1024, unit+1
 	}
-	if unit == 0 {
-		return fmt.Sprintf("%d B", bytes)
+	whole, part, _ := strings.Cut(fmt.Sprintf("%.1f", size), ".")
+	switch unit {
+	case 0:
+		return t.T("%d B", bytes)
+	case 1:
+		return t.T("%s.%s KiB", whole, part)
+	case 2:
+		return t.T("%s.%s MiB", whole, part)
+	default:
+		return t.T("%s.%s GiB", whole, part)
 	}
-	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
 const (
@@ -174,7 +181,7 @@ func (b *indexBar) show(p app.IndexProgress) {
 	if p.Total == 0 {
 		return
 	}
-	line := b.text.T("%d of %d files, %s", p.Done, p.Total, amount(p.Bytes))
+	line := b.text.T("%d of %d files, %s", p.Done, p.Total, amount(b.text, p.Bytes))
 	if p.Embedding {
 		line = b.text.T("%d of %d texts embedded", p.Done, p.Total)
 	}

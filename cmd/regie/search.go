@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +21,16 @@ const (
 	maxHits      = 100
 	maxMatches   = 1_000_000
 	linesOfHit   = 4
-	lineShown    = 240       // bytes
-	fileSearched = 256 << 20 // bytes, as files.search_text
+	searchTime   = time.Minute // for a search for lines: some expressions are slow on some files
+	lineShown    = 240         // bytes
+	fileSearched = 256 << 20   // bytes, as files.search_text
 )
 
 type searchFlags struct {
 	limit                    int
 	exact, regex, fold, json bool
 	here                     bool
+	timeout                  time.Duration // of a search for lines
 }
 
 // searchCommand looks for something in the workspace's files (spec 8.3, 10.1).
@@ -51,6 +55,7 @@ func (c *command) searchCommand() *cobra.Command {
 	flags.BoolVarP(&f.exact, "exact", "e", false, c.text.T("find lines that hold this very text"))
 	flags.BoolVarP(&f.regex, "regex", "E", false, c.text.T("find lines that a regular expression matches"))
 	flags.BoolVarP(&f.fold, "ignore-case", "i", false, c.text.T("with --exact and --regex: take capitals and small letters for the same"))
+	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("with --exact and --regex: end the search after this long, 1m unless said (exit code 7)"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
 	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	return cmd
@@ -68,6 +73,8 @@ func (f *searchFlags) check() error {
 		return regie.Errorf(codeUsage, "--exact and --regex exclude each other")
 	case f.fold && !lines:
 		return regie.Errorf(codeUsage, "--ignore-case needs --exact or --regex: without them capitals never count")
+	case f.timeout < 0 || f.timeout > 0 && !lines:
+		return regie.Errorf(codeUsage, "--timeout is a time such as 30s, for --exact and --regex")
 	case f.limit == 0:
 		f.limit = usual
 	case f.limit < 0 || f.limit > most:
@@ -84,6 +91,9 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 		return regie.Errorf(codeUsage, "there is nothing to look for: the query is empty")
 	}
 	if c.config.Server != "" {
+		if f.timeout > 0 {
+			return regie.Errorf(codeUsage, "--timeout does not go with --server: a server bounds its searches itself")
+		}
 		return c.searchServed(ctx, query, in, f)
 	}
 	root, err := c.directory(f.here)
@@ -119,6 +129,9 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 	look := s.parts
 	if f.exact || f.regex {
 		look = s.exactly
+		var over context.CancelFunc
+		inner, over = context.WithTimeout(inner, cmp.Or(f.timeout, searchTime))
+		defer over()
 	}
 	found, err := look(inner)
 	switch {
@@ -126,6 +139,8 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 		return exit{exitInterrupted}
 	case err != nil:
 		return err
+	case s.stopped:
+		return exit{exitTimeout}
 	case !found:
 		return exit{exitError}
 	}

@@ -18,6 +18,7 @@ import (
 
 // searching is one search.
 type searching struct {
+	stopped bool // not all was searched
 	*command
 	flags  *searchFlags
 	query  string
@@ -77,6 +78,7 @@ func (s *searching) parts(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	answer.Hits = oncePerLine(answer.Hits)
 	if s.flags.json {
 		return len(answer.Hits) > 0, writeJSON(s.stdout, answer)
 	}
@@ -93,6 +95,21 @@ func (s *searching) parts(ctx context.Context) (bool, error) {
 	}
 	s.said(&answer)
 	return len(answer.Hits) > 0, nil
+}
+
+// oncePerLine leaves of the parts of one long line the best.
+func oncePerLine(hits []app.IndexHit) []app.IndexHit {
+	type line struct {
+		path   string
+		number int
+	}
+	seen := map[line]bool{}
+	return slices.DeleteFunc(hits, func(h app.IndexHit) bool {
+		at := line{h.Path, h.Start}
+		again := h.Start == h.End && seen[at]
+		seen[at] = seen[at] || h.Start == h.End
+		return again
+	})
 }
 
 // said tells how many parts were found and how, beside them.
@@ -228,6 +245,7 @@ type matches struct {
 	Matches []match `json:"matches"`
 	More    bool    `json:"more"` // there are more than were asked for
 	Files   int64   `json:"files"`
+	Stopped bool    `json:"stopped,omitempty"` // its time was over, or it was interrupted: not all was searched
 }
 
 type match struct {
@@ -269,8 +287,9 @@ func (s *searching) exactly(ctx context.Context) (bool, error) {
 	case p.err != nil:
 		return false, p.err
 	}
+	s.stopped = seen.Stopped
 	if s.flags.json {
-		out.More, out.Files = seen.More, seen.Files
+		out.More, out.Files, out.Stopped = seen.More || seen.Stopped, seen.Files, seen.Stopped
 		return found > 0, writeJSON(s.stdout, out)
 	}
 	s.searched(found, &seen)
@@ -281,6 +300,8 @@ func (s *searching) exactly(ctx context.Context) (bool, error) {
 func (s *searching) searched(found int, seen *app.TextSearched) {
 	p := &printer{w: s.stderr}
 	switch {
+	case seen.Stopped:
+		p.line("%s", s.text.T("lines found: %d, in the %d files that were searched until it was stopped: name a deeper path, or give it more time (--timeout)", found, seen.Files))
 	case found == 0:
 		p.line("%s", s.text.T("nothing found in %d files", seen.Files))
 	case seen.More:

@@ -205,7 +205,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
-		Price: o.Config.Price, Caps: o.Config.File.Caps,
+		Price: o.Config.Price, Caps: o.Config.File.Caps, Mask: mask(o.Config),
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks

@@ -318,6 +318,45 @@ func (c *Config) Origins() []string {
 	return out
 }
 
+// Key is a secret of the settings: a key of a model server, or a token.
+type Key struct {
+	Name  string // the variable that it stands in, else the setting
+	Value string
+}
+
+// Keys are all that is secret in the settings, and the keys of vendors in the environment, whether they are used or not.
+func (c *Config) Keys(env func(string) string) (out []Key) {
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, Key{name, value})
+		}
+	}
+	add("REGIE_API_KEY", env("REGIE_API_KEY"))
+	add("REGIE_TOKEN", c.Token)
+	for _, name := range slices.Sorted(maps.Keys(vendors)) {
+		if variable := vendors[name].key; variable != "" {
+			add(variable, env(variable))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		if p.APIKeyEnv != "" {
+			add(p.APIKeyEnv, p.APIKey)
+		}
+		add("providers."+name+".api_key", p.APIKey)
+	}
+	add("api_key", c.APIKey)
+	for _, name := range c.File.MCPNames() {
+		for _, variables := range []map[string]string{c.File.MCPServers[name].EnvFrom, c.File.MCPServers[name].HeadersFrom} {
+			for _, variable := range slices.Sorted(maps.Values(variables)) {
+				add(variable, env(variable))
+			}
+		}
+	}
+	add("database", c.Database)
+	return out
+}
+
 // Secrets are the keys of all providers, which must not be written anywhere.
 func (c *Config) Secrets() []string {
 	out := []string{c.APIKey}

@@ -27,11 +27,13 @@ type Project struct {
 
 // ProjectKey is a key of a project's file.
 type ProjectKey struct {
-	Key  string   `json:"key"`
-	Line int      `json:"line"`
-	Use  KeyUse   `json:"use"`
-	Text string   `json:"text"` // as YAML
-	Why  KeyPlace `json:"belongs,omitempty"`
+	// Holds is the part of Text that holds, and Dropped the part that never does, where there are both.
+	Holds, Dropped string   `json:"-"`
+	Key            string   `json:"key"`
+	Line           int      `json:"line"`
+	Use            KeyUse   `json:"use"`
+	Text           string   `json:"text"` // as YAML
+	Why            KeyPlace `json:"belongs,omitempty"`
 }
 
 // KeyUse says what becomes of a key of a project's file.
@@ -127,8 +129,35 @@ func (p *Project) list(at string, n *yaml.Node) {
 			text = []byte(value.Value)
 		}
 		s.Text = strings.TrimRight(string(text), "\n")
+		if key == "approvals.rules" && s.Use == UseNarrows {
+			s.Holds, s.Dropped = p.rules(value)
+		}
 		p.Keys = append(p.Keys, s)
 	}
+}
+
+// rules are the texts of the rules that hold and of those that do not; empty where all of them hold.
+func (p *Project) rules(all *yaml.Node) (holds, dropped string) {
+	holding, other := *all, *all
+	holding.Content, other.Content = nil, nil
+	for i, n := range all.Content {
+		if i < len(p.file.Approvals.Rules) && !p.file.Approvals.Rules[i].narrows() {
+			other.Content = append(other.Content, n)
+		} else {
+			holding.Content = append(holding.Content, n)
+		}
+	}
+	if len(other.Content) == 0 {
+		return "", ""
+	}
+	said := func(n *yaml.Node) string {
+		text, err := yaml.Marshal(n)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimRight(string(text), "\n")
+	}
+	return said(&holding), said(&other)
 }
 
 // use says what becomes of a key.

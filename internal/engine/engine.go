@@ -100,6 +100,8 @@ type Config struct {
 	Ended   func(regie.Round)
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
+	// Mask takes Regie's own secrets out of what tools say. May be nil.
+	Mask *tool.Mask
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
 	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
 	// Said is told what is said of a call while it runs, beside its output; it must not block. May be nil.

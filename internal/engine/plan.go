@@ -206,7 +206,7 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	inv := &tool.Invocation{
 		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
 		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call), Unattended: r.automation() || !r.asksPeople(),
-		Left: r.cfg.Left,
+		Left: r.cfg.Left, Mask: r.cfg.Mask,
 	}
 	session, round, exchange, id := r.session.ID, r.round.ID, r.exchange.Number, call.ID
 	if r.cfg.Output != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -72,6 +73,8 @@ type Index struct {
 
 	mu sync.Mutex
 	db *database // nil after Close
+
+	upTo atomic.Pointer[database] // what the last update of this process was about
 
 	watching sync.Mutex // over watch
 	watch    *watch     // nil: nothing is watched

@@ -46,21 +46,40 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		}
 		answer.Reason = why
 	}
-	err := x.using(ctx, false, func(db *database) error {
+	for try := 0; ; try++ {
+		lost, err := x.search(ctx, q, asked, &answer)
+		if !lost || err != nil {
+			return answer, err
+		}
+		if try == maxTries {
+			return Answer{}, regie.Errorf(regie.CodeConflict, "the index is being deleted while it is searched: try again")
+		}
+		if _, err := x.Update(ctx, nil); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// search answers a query once. lost says that the answer is of another index than the one that this process brought up to date: that one was deleted
+// since, and the new one may be empty, so that what it does not hold tells nothing.
+func (x *Index) search(ctx context.Context, q Query, asked []float32, answer *Answer) (lost bool, err error) {
+	err = x.using(ctx, false, func(db *database) error {
+		upTo := x.upTo.Load()
+		lost = upTo != nil && upTo != db
 		// One reader, so that what the ids mean is what they meant.
 		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // it was only read
-		found, err := x.find(ctx, tx, db, q, asked, &answer)
+		found, err := x.find(ctx, tx, db, q, asked, answer)
 		if err != nil {
 			return err
 		}
 		answer.Hits, err = hits(ctx, tx, db, found)
 		return err
 	})
-	return answer, err
+	return lost, err
 }
 
 // lexical is the chunks that hold words of a question, the best first.

@@ -142,6 +142,7 @@ func (x *Index) locked(ctx context.Context, progress func(Progress), watch *watc
 		var err error
 		out, err = u.run(ctx, db)
 		db.filled.Store(err == nil)
+		x.upTo.Store(db)
 		overtaken = errors.Is(err, errOvertaken)
 		return err
 	})

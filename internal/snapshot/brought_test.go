@@ -87,11 +87,11 @@ func TestBrought(t *testing.T) {
 		want string
 		left []string
 	}{
-		"an ignored file":             {func(d *desk) { d.do(os.Rename(d.path("my.log"), d.path("notes.txt"))) }, "", []string{"notes.txt"}},
-		"an ignored directory":        {func(d *desk) { d.do(os.Rename(d.path("out"), d.path("kept"))) }, "", []string{"kept/x"}},
+		"an ignored file":             {func(d *desk) { d.do(os.Rename(d.path("my.log"), d.path("notes.txt"))) }, "", []string{"notes.txt", "my.log"}},
+		"an ignored directory":        {func(d *desk) { d.do(os.Rename(d.path("out"), d.path("kept"))) }, "", []string{"kept/x", "out/"}},
 		"a large file":                {func(d *desk) { d.do(os.Rename(d.path("z/large"), d.path("a_large"))) }, "", []string{"a_large", "z/large"}},
-		"a file with an odd name":     {func(d *desk) { d.do(os.Rename(d.path("odd\x01name"), d.path("plain"))) }, "", []string{"plain"}},
-		"a link":                      {func(d *desk) { d.do(os.Rename(d.path("link.log"), d.path("link"))) }, "", []string{"link"}},
+		"a file with an odd name":     {func(d *desk) { d.do(os.Rename(d.path("odd\x01name"), d.path("plain"))) }, "", []string{"plain", `"odd\x01name"`}},
+		"a link":                      {func(d *desk) { d.do(os.Rename(d.path("link.log"), d.path("link"))) }, "", []string{"link", "link.log"}},
 		"a covered file":              {func(d *desk) { d.do(os.Rename(d.path("a"), d.path("b"))) }, "D a, A b", nil},
 		"a hard link":                 {func(d *desk) { d.do(os.Link(d.path("a"), d.path("b"))) }, "A b", nil},
 		"a new file":                  {func(d *desk) { d.put("b", "new") }, "A b", nil},

@@ -62,21 +62,16 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) 
 	if err != nil {
 		return Changes{}, err
 	}
-	now, said, err := p.take(ctx, at.Root, before)
+	now, _, err := p.take(ctx, at.Root, before)
 	if err != nil {
 		return Changes{}, err
 	}
 	c := compare(before, now, p.began(in.Call))
-	if before != now {
-		named := c.special(before, said.SpecialNames)
-		for range max(0, now.special-before.special-named) + max(0, now.odd-before.odd) {
-			c.uncovered("")
-		}
-	}
 	c.without(in.Others)
 	if err := p.save(ctx, &c, in.Keep); err != nil {
 		return Changes{}, err
 	}
+	c.besides(before, now, in.Others)
 	p.done(in.Call)
 	return c.Changes, nil
 }
@@ -99,20 +94,6 @@ func (c *compared) uncovered(name string) {
 	if c.Uncovered++; name != "" && len(c.Names) < maxUncovered {
 		c.Names = append(c.Names, name)
 	}
-}
-
-// special notes special files that stand where something was before, and how many.
-func (c *compared) special(before *tree, names []string) (noted int) {
-	if len(names) == 0 {
-		return 0
-	}
-	for i := range before.nodes {
-		if n := &before.nodes[i]; !n.Mode.IsDir() && slices.Contains(names, n.Path) {
-			c.uncovered(n.Path)
-			noted++
-		}
-	}
-	return noted
 }
 
 // began is when the snapshot for a call was done, in nanoseconds since 1970; 0 where nobody knows any more.

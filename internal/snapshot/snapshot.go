@@ -226,7 +226,7 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	said.Left.Left, said.Blind = found.Left, found.Blind
 	now := &tree{
 		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
-		born: map[string]int64{}, repositories: found.Repositories,
+		born: map[string]int64{}, repositories: found.Repositories, aside: found.Aside, more: found.MoreAside, aware: true,
 	}
 	for i := range found.Entries {
 		e := &found.Entries[i]

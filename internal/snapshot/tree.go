@@ -34,7 +34,10 @@ type tree struct {
 	// for their names.
 	blind        []string
 	special, odd int
-	paths        map[string]*node
+	// aside are the places that are left out; not all of them with more. Nothing is known of them in a tree of an earlier form.
+	aside       []workspace.Aside
+	more, aware bool
+	paths       map[string]*node
 	// born are when entries were made that the tree before did not have. They are not kept: they matter in the comparison that is made right away.
 	born map[string]int64
 	// repositories are those of the workspace. They are not kept, for the same reason.
@@ -55,7 +58,8 @@ func (t *tree) byPath() map[string]*node {
 
 // equal reports whether two trees are the same in every respect.
 func (t *tree) equal(other *tree) bool {
-	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) || !slices.Equal(t.nodes, other.nodes) {
+	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) || !slices.Equal(t.nodes, other.nodes) ||
+		t.more != other.more || t.aware != other.aware || !slices.Equal(t.aside, other.aside) {
 		return false
 	}
 	return maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
@@ -63,10 +67,12 @@ func (t *tree) equal(other *tree) bool {
 	})
 }
 
-// magic begins each tree's file, and names its form. The form before had no owners: what a version of then secured is still undone.
+// magic begins each tree's file, and names its form. Those before had no owners, and nothing of what is left out: what a version of then secured is
+// still undone.
 const (
-	magic       = "regie tree 3\n"
-	magicBefore = "regie tree 2\n"
+	magic      = "regie tree 4\n"
+	magicThird = "regie tree 3\n"
+	magicFirst = "regie tree 2\n"
 )
 
 // encode writes a tree; the same tree always gives the same bytes.
@@ -108,6 +114,16 @@ func (t *tree) encode() []byte {
 		}
 		out = text(out, string(rules.Exclude))
 	}
+	more := uint64(0)
+	if t.more {
+		more = 1
+	}
+	out = binary.AppendUvarint(binary.AppendUvarint(out, more), uint64(len(t.aside)))
+	for i := range t.aside {
+		out = text(out, t.aside[i].Path)
+		out = binary.AppendUvarint(out, uint64(t.aside[i].Mode))
+		out = stamp(out, &t.aside[i].Stamp)
+	}
 	return out
 }
 
@@ -127,7 +143,7 @@ func stamp(out []byte, s *workspace.Stamp) []byte {
 func decode(data []byte) (*tree, error) {
 	r := &reader{data: data}
 	form := string(r.take(len(magic)))
-	if form != magic && form != magicBefore {
+	if form != magic && form != magicThird && form != magicFirst {
 		return nil, errTree
 	}
 	t := &tree{rules: map[string]workspace.Rules{}}
@@ -137,7 +153,7 @@ func decode(data []byte) (*tree, error) {
 		var n node
 		n.Path, n.Mode = r.text(), fs.FileMode(r.number())
 		n.Stamp, n.Links = r.stamp(), r.number()
-		if form == magic {
+		if form != magicFirst {
 			n.Owner = uint32(min(r.number(), math.MaxUint32))
 		} else {
 			n.Owner = uint32(os.Geteuid())
@@ -164,6 +180,12 @@ func decode(data []byte) (*tree, error) {
 		}
 		rules.Exclude = []byte(r.text())
 		t.rules[dir] = rules
+	}
+	if form == magic {
+		t.aware, t.more = true, r.number() > 0
+		for range r.count(7) {
+			t.aside = append(t.aside, workspace.Aside{Path: r.text(), Mode: fs.FileMode(r.number()), Stamp: r.stamp()})
+		}
 	}
 	if r.bad || len(r.data) > 0 {
 		return nil, errTree

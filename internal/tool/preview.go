@@ -50,11 +50,12 @@ func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *re
 		return finish(t, inv, generic(t, inv)), nil
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) { return previewer.Preview(ctx, inv) })
+	a.value, a.err = inv.Mask.preview(a.value), inv.Mask.error(a.err)
 	switch {
 	case a.err == nil && !a.value.Sentence.IsZero():
 		return finish(t, inv, a.value), nil
 	case refuses(a.err):
-		return finish(t, inv, generic(t, inv)), callError(a.err)
+		return finish(t, inv, generic(t, inv)), inv.Mask.problem(callError(a.err))
 	}
 	p := generic(t, inv)
 	if a.err != nil {

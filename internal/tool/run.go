@@ -43,10 +43,12 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 	if preparer == nil {
 		return nil, nil
 	}
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, inv) })
+	masked, flush := inv.Mask.streaming(inv)
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, masked) })
+	flush()
 	switch {
 	case a.err != nil:
-		return nil, callError(a.err)
+		return nil, inv.Mask.problem(callError(inv.Mask.error(a.err)))
 	case len(a.value) > 0 && !json.Valid(a.value):
 		return nil, callError(regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON"))
 	}
@@ -58,13 +60,16 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, inv) })
+	masked, flush := inv.Mask.streaming(inv)
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Result, error) { return t.Run(ctx, masked) })
+	flush()
+	a.err = inv.Mask.error(a.err)
 	_, notDone := errors.AsType[NotDone](a.err)
 	var tracked Tracked
 	if !notDone {
 		tracked = Track(context.WithoutCancel(ctx), t, inv)
 	}
-	a.value.Content += tracked.Told
+	a.value.Content = inv.Mask.Text(a.value.Content) + tracked.Told
 	var out Outcome
 	switch {
 	case a.err == nil:
@@ -83,6 +88,7 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 		}
 		out.Again = !a.lost && (definition.Class == regie.ClassKeyed || definition.Class == regie.ClassResumable)
 	}
+	inv.Mask.problem(out.Error)
 	out.Duration, out.passing, out.Changed = time.Since(started), passing(a.err), tracked.Changed
 	return out
 }
@@ -93,7 +99,10 @@ func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 	if tracker == nil {
 		return Tracked{}
 	}
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return tracker.Track(ctx, inv) })
+	masked, flush := inv.Mask.streaming(inv)
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return tracker.Track(ctx, masked) })
+	flush()
+	a.err, a.value.Told = inv.Mask.error(a.err), inv.Mask.Text(a.value.Told)
 	if a.err == nil && len(a.value.Changed) > 0 && !json.Valid(a.value.Changed) {
 		a.err = regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON")
 	}
@@ -149,6 +158,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	started := time.Now()
 	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (finding, error) {
 		evidence, result, err := prober.Probe(ctx, inv)
+		result.Content = inv.Mask.Text(result.Content)
 		return finding{evidence, result}, err
 	})
 	switch {

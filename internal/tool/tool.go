@@ -39,6 +39,8 @@ type Invocation struct {
 	// Left is for how long from now the call may begin to act: after that another process may have taken it for dead (spec 11.1). A tool whose effect is
 	// brought about by a process of its own has that one look at the time, because who started it may be stopped meanwhile. Nil means for ever.
 	Left func() time.Duration
+	// Mask takes the runtime's own secrets out of all that the tool says, before it is stored, sent or shown; this package applies it. Nil masks nothing.
+	Mask *Mask
 	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
 	Output func(text string)
 	// Say is told beside that what the runtime has to say of the call, for people in their language; it is not stored either. Nil means that nobody listens.

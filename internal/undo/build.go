@@ -58,7 +58,7 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 				continue
 			}
 			if err != nil && !errors.Is(err, errNotFiles) {
-				sentence := regie.SentenceOf(err)
+				sentence := whole(err)
 				why = &sentence
 			}
 		}

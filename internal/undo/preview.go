@@ -124,3 +124,20 @@ func isText(data []byte) bool {
 	head := data[:min(len(data), sniffed)]
 	return bytes.IndexByte(head, 0) < 0
 }
+
+// whole is all that an error says: a tool joins several where more than one thing stays as it is.
+func whole(err error) regie.Sentence {
+	joined, several := err.(interface{ Unwrap() []error })
+	if !several {
+		return regie.SentenceOf(err)
+	}
+	var out regie.Sentence
+	for _, one := range joined.Unwrap() {
+		if sentence := regie.SentenceOf(one); out.IsZero() {
+			out = sentence
+		} else {
+			out = regie.SayOf("%s; %s", out, sentence)
+		}
+	}
+	return out
+}

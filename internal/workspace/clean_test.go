@@ -122,10 +122,15 @@ func TestProtected(t *testing.T) {
 			".ssh/config", "home/.SSH/known_hosts", ".\u017fsh/config", ".aws/credentials", ".netrc", ".npmrc", "a.p12", ".env ", ".env.", ".env:stream",
 			".git/.env", ".e\u00adnv", "prod.env", "deploy/Backup.ENV", "kubeconfig", "dev.kubeconfig", "terraform.tfstate", "terraform.tfstate.backup",
 			"secrets.yaml", "config/secrets.yml", "secret.json", "service-account-prod.json", "client_secret_12.json", ".my.cnf", ".dockercfg", "vpn.ovpn", ".cargo/credentials.toml",
+			".docker/config.json", "home/.Docker/Config.json", ".config/gh/hosts.yml", ".m2/settings.xml", ".dev.vars", ".dev.vars.production", "prod.env.local", "a/b.env.production", "server.key.bak",
+			"tls.pem.old", "application_default_credentials.json", "AuthKey_1.p8", "pass.kdbx", "terraform.tfstate.1700000.backup", "prod.tfvars", ".htpasswd", "htpasswd", ".authinfo.gpg",
+			"app-firebase-adminsdk-x1.json", ".terraformrc", "rclone.conf", "credentials.yml", ".pgpass", "id_ed25519",
 		},
 		workspace.Unprotected: {
 			".", "a.md", ".github/workflows/ci.yml", ".gitignore", ".gitattributes", "git/x", "environment.md", "env", ".env.example", "example.env", "id_rsa.pub", "secrets.md", "src/secrets.go", "service-account.md", "tfstate.md",
 			"keys/monkey.md",
+			"prod.env.example", "src/config.env.ts", "vite-env.d.ts", ".env.d.ts", ".dev.vars.example", "config.json", "docker/config.json", ".docker/nginx.conf", "hosts.yml", "settings.xml", "a.key.md", "b.p8.md",
+			"tfstate.go", "environments.yml", "env.local.md", ".env.dist", "authinfo.go",
 			".regiex", "a.pem.md", "key", "ssh/config",
 		},
 	} {

@@ -169,7 +169,7 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 	}
 	defer func() { _ = at.Close() }() // nothing was written through it
 	g = (*Ignores)(nil).below("", func(name string) []byte { return readIgnore(at, name) })
-	g.exclude = parseIgnore(readBelow(at, ".git", "info", "exclude"))
+	g.exclude = parseIgnore(excluded(at))
 	g.quiet = g.quiet && len(g.exclude) == 0
 	for _, name := range elements(dir) {
 		if g.Ignored(name, true) {
@@ -184,6 +184,18 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 		g = g.below(name, func(name string) []byte { return readIgnore(at, name) })
 	}
 	return g, false
+}
+
+// excluded is what is ignored by no file of the workspace's tree: in a repository what the person has git ignore everywhere, and then git's exclude file.
+func excluded(at *os.Root) []byte {
+	if _, err := at.Lstat(".git"); err != nil {
+		return nil
+	}
+	global, own := globalIgnore(), readBelow(at, ".git", "info", "exclude")
+	if len(global) == 0 {
+		return own
+	}
+	return slices.Concat(global, []byte("\n"), own)
 }
 
 // Enter is what is ignored in a directory of this one.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"path"
 	"strings"
 	"unicode"
 
@@ -17,13 +18,17 @@ const (
 	Secret                 // may hold a key or a password: neither, without a person's word
 )
 
-// secrets are the names that need a person's word even to be read, as folded gives them. One * stands for anything.
+// secrets are the names that need a person's word even to be read, as folded gives them. One * stands for anything, one at each end for anything around.
 var secrets = []string{
 	".env*", "*.env", "api.token", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
 	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json", "credentials.toml",
 	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "client_secret*", "service-account*.json",
 	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn",
 	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
+	".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak", "*.pem.old", "*.p8", "*.kdb", "application_default_credentials.json", ".terraformrc",
+	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*", ".fetchmailrc", "*firebase-adminsdk*",
+	"credentials.yml", "credentials.yaml",
+	"secrets.env*",
 	".mysql_history", ".sqlite_history", ".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
 }
 
@@ -31,7 +36,11 @@ var secrets = []string{
 var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private"}
 
 // harmless are names that look secret and are made to be shared.
-var harmless = []string{".env.example", ".env.sample", ".env.template", "example.env", "sample.env", "template.env", "*.pub"}
+var harmless = []string{
+	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample", "*.env.template", "*.env.dist", "*.env.ts", "*.env.js",
+	"*.env.mjs", "*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example", ".dev.vars.sample", ".dev.vars.template", "example.env",
+	"sample.env", "template.env", "*.pub",
+}
 
 // internal are the directories of programs; the short names are those that Windows gives them.
 var internal = []string{".git", ".regie", "git~1", "regie~1"}
@@ -42,7 +51,7 @@ func Protected(clean string) Protection {
 	parts := strings.Split(clean, "/")
 	found := Unprotected
 	for i, part := range parts {
-		found = max(found, protectedName(part, i == len(parts)-1))
+		found = max(found, protectedName(part, i == len(parts)-1), protectedPlace(strings.Join(parts[:i+1], "/")))
 	}
 	return found
 }
@@ -58,6 +67,24 @@ func protectedName(name string, last bool) Protection {
 	default:
 		return Unprotected
 	}
+}
+
+// places are files of which only the directory that they lie in tells that they are secret.
+var places = [][2]string{{".docker", "config.json"}, {"gh", "hosts.yml"}, {".m2", "settings.xml"}}
+
+// protectedPlace judges a path without links by where it lies.
+func protectedPlace(full string) Protection {
+	dir, name := path.Split(full)
+	if dir == "" {
+		return Unprotected
+	}
+	name = folded(name)
+	for _, place := range places {
+		if name == place[1] && folded(path.Base(dir)) == place[0] {
+			return Secret
+		}
+	}
+	return Unprotected
 }
 
 // folded gives a name the form in which a careless file system compares it: without cases, without what cannot be seen, without dots
@@ -81,6 +108,9 @@ func folded(name string) string {
 func matches(name string, patterns []string) bool {
 	for _, pattern := range patterns { // a search asks this of each name of a tree
 		prefix, suffix, open := strings.Cut(pattern, "*")
+		if inner, around := strings.CutSuffix(suffix, "*"); around && strings.Contains(name, inner) {
+			return true
+		}
 		if name == pattern || open && len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
 			return true
 		}

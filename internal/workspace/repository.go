@@ -61,7 +61,7 @@ func (r *Root) protection(full, name string) Protection {
 	if r.isOwn(full) {
 		return Secret
 	}
-	return protectedName(name, true)
+	return max(protectedName(name, true), protectedPlace(full))
 }
 
 // protection is that of Root for an entry of a directory that is walked.

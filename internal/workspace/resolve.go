@@ -38,6 +38,7 @@ func (t *target) keep(r *Root, at string) {
 	if r.isOwn(at) {
 		t.found, t.internal = Secret, true
 	}
+	t.found = max(t.found, protectedPlace(at))
 }
 
 // retry does try until it meets no exchange. name is for the sentence.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -18,6 +19,7 @@ const (
 	maxNamed    = 5    // names that stand for what was left out
 
 	maxRepositories = 1000
+	maxAside        = 20_000 // places that are left out one by one
 )
 
 // Stamp is what the file system says of a file without opening it. Two equal stamps mean the same content, but for a file that was written
@@ -81,8 +83,19 @@ type Surveyed struct {
 	Repositories []string
 	// Blind are the places of which not all was looked at, because that was not possible or too much.
 	Blind []string
+	// Aside are the places that ignore files name, special files, and what has a name that no path can have, in the order of the walk: what became of
+	// them can be seen, though nothing of them is read. MoreAside says that there are more.
+	Aside     []Aside
+	MoreAside bool
 	// Left is what is there and was left out.
 	Left Left
+}
+
+// Aside is a place that is left out of a survey, as the file system has it. A directory stands for what is in it.
+type Aside struct {
+	Path string // with a slash behind a directory's; quoted where no path can have the name
+	Mode fs.FileMode
+	Stamp
 }
 
 // Left counts what a survey leaves out, with a few names of each kind.
@@ -138,7 +151,7 @@ func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 		rules, known = s.how.Rules(l.in.path)
 	}
 	if l.depth == 1 && !known {
-		rules.Exclude = readBelow(s.at, ".git", "info", "exclude")
+		rules.Exclude = excluded(s.at)
 	}
 	ignores := l.ignores.below(path.Base(l.in.path), func(name string) []byte {
 		kind := slices.Index(ignoreFiles[:], name)
@@ -182,17 +195,44 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 			full += "/"
 		}
 		left.note(&left.Ignored, &left.IgnoredNames, full)
+		s.aside(l, name, full)
 		return false
 	}
 	if clean, err := Clean(full); err != nil || clean != full {
 		left.note(&left.Odd, &left.OddNames, full)
+		s.aside(l, name, full)
 		return false
 	}
 	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
 		left.note(&left.Special, &left.SpecialNames, full)
+		s.aside(l, name, full)
 		return false
 	}
 	return true
+}
+
+// aside notes a place that is left out, by what the file system says of it. Of a device or a pipe that is what it is alone: others write to it.
+func (s *survey) aside(l *level, name, full string) {
+	if len(s.out.Aside) == maxAside {
+		s.out.MoreAside = true
+		return
+	}
+	e, err := l.in.look(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	out := Aside{Path: full, Mode: e.Mode.Type(), Stamp: e.Stamp}
+	switch {
+	case e.Mode.IsDir():
+		out.Stamp = Stamp{Mtime: e.Mtime, Ino: e.Ino, Dev: e.Dev} // its size and its other time say no more
+	case e.Mode.Type() != 0 && e.Mode.Type() != fs.ModeSymlink:
+		out.Stamp = Stamp{}
+	}
+	bare := strings.TrimSuffix(full, "/")
+	if clean, err := Clean(bare); err != nil || clean != bare {
+		out.Path = strconv.QuoteToASCII(full)
+	}
+	s.out.Aside = append(s.out.Aside, out)
 }
 
 // take surveys files and links.

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -72,8 +73,8 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	return out, nil
 }
 
-// changes are what a command made of files. What it may have done besides is an error: where it was not confined to the workspace, or reached
-// other machines, where files were changed that are not covered, and where the history of the repository is another one.
+// changes are what a command made of files. What it may have done besides is an error, several of them joined: where it was not confined to the
+// workspace, or reached other machines, where files were changed that are not covered, and where the history of the repository is another one.
 func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, error) {
 	var intended intent
 	var changed snapshot.Changes
@@ -84,20 +85,22 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 		return nil, regie.Errorf(regie.CodeCorrupt, "what was stored of the command cannot be read")
 	}
 	confined := intended.Sandbox == string(sandbox.Bubblewrap) || intended.Sandbox == string(sandbox.Landlock)
+	var left []error
 	switch {
 	case changed.Beyond > 0 && k.snapshots != nil:
 		bytes, files := k.snapshots.Most()
-		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
-			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered), names(changed.Names, changed.Uncovered))
+		left = append(left, regie.Errorf(regie.CodeToolError, "it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
+			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered), names(changed.Names, changed.Uncovered)))
 	case changed.Uncovered > 0:
-		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s", names(changed.Names, changed.Uncovered))
-	case changed.Git:
-		return changed.Files, regie.Errorf(regie.CodeToolError, "it changed the history of the repository, its branches, tags or stashes")
-	case !confined:
-		return changed.Files, regie.Errorf(regie.CodeToolError, "nothing kept it in the workspace: what else it has done is not known")
-	default:
-		return changed.Files, nil
+		left = append(left, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s", names(changed.Names, changed.Uncovered)))
 	}
+	if changed.Git {
+		left = append(left, regie.Errorf(regie.CodeToolError, "it changed the history of the repository, its branches, tags or stashes"))
+	}
+	if !confined {
+		left = append(left, regie.Errorf(regie.CodeToolError, "nothing kept it in the workspace: what else it has done is not known"))
+	}
+	return changed.Files, errors.Join(left...)
 }
 
 // looking bounds how long a preview looks at what an undo would cover.
@@ -133,13 +136,17 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 	return out
 }
 
-// names are some of so many names.
+// names are some of so many names, or how many there are where none has one.
 func names(some []string, all int) string {
 	const most = 12
 	some = some[:min(most, len(some))]
 	text := strings.Join(some, ", ")
-	if all > len(some) {
-		text += ", … (" + strconv.Itoa(all) + ")"
+	switch {
+	case len(some) == 0:
+		return strconv.Itoa(all)
+	case all > len(some):
+		return text + ", … (" + strconv.Itoa(all) + ")"
+	default:
+		return text
 	}
-	return text
 }

@@ -1,0 +1,48 @@
+package app_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regie-run/regie"
+)
+
+// TestOwnKeysStayHere: a key of this Regie that lies in a file under a harmless name reaches neither the model nor the data directory, by whatever tool it is
+// read (spec 11.3).
+func TestOwnKeysStayHere(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	const canary = "sk-OWN-CANARY-0123456789"
+	m := newModel(t, says("", runs("a", "cat conf.txt; head -c 9 conf.txt; tail -c +10 conf.txt", 20), call{"b", "files__read_file", `{"path":"conf.txt"}`},
+		call{"c", "files__search_text", `{"query":"OWN"}`}), says("ok"))
+	u := newUndoing(t, m, map[string]string{"conf.txt": "key=" + canary + "\n"})
+	_ = u.conn.Close()
+	u.settings.APIKey = canary
+	u.conn = u.connect()
+	run := u.say(regie.NewID(), "look")
+	view, err := u.conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range view.Exchanges[0].Calls {
+		if c.State != regie.CallSucceeded || !strings.Contains(c.Result, "[secret: api_key]") {
+			t.Errorf("%s: %s %+v %s", c.Tool, c.State, c.Error, c.Result)
+		}
+	}
+	_ = u.conn.Close()
+	err = filepath.WalkDir(u.settings.DataDir, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || strings.Contains(name, "snapshots") { // of the files themselves
+			return err
+		}
+		if data, err := os.ReadFile(name); err == nil && bytes.Contains(data, []byte("CANARY-0123")) {
+			t.Errorf("the key is in %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

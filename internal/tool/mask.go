@@ -1,0 +1,171 @@
+package tool
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/regie-run/regie"
+)
+
+// minSecret is how long a value must be, in bytes, for texts to be searched for it: what is shorter may be any word.
+const minSecret = 8
+
+// Secret is a value that no tool's text may carry on: a key of a model server, a token.
+type Secret struct {
+	Name  string // what stands in its place
+	Value string
+}
+
+// Mask puts the names of secrets in the place of their values, in everything that a tool says (spec 11.3). A nil Mask changes nothing. Its methods may be
+// called from any goroutine.
+type Mask struct {
+	secrets []Secret // the longest first, so that one that begins as another does is found whole
+	first   [256]bool
+}
+
+// NewMask returns the Mask of some secrets; nil where none of them is long enough to be looked for.
+func NewMask(secrets []Secret) *Mask {
+	m := &Mask{}
+	seen := map[string]bool{}
+	for _, s := range secrets {
+		if len(s.Value) < minSecret {
+			continue
+		}
+		quoted, _ := json.Marshal(s.Value) // a text always has a form
+		for _, value := range []string{s.Value, string(quoted[1 : len(quoted)-1])} {
+			if !seen[value] {
+				seen[value] = true
+				m.secrets = append(m.secrets, Secret{Name: "[secret: " + s.Name + "]", Value: value})
+				m.first[value[0]] = true
+			}
+		}
+	}
+	if len(m.secrets) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(m.secrets, func(a, b Secret) int { return cmp.Compare(len(b.Value), len(a.Value)) })
+	return m
+}
+
+// Text returns a text without the secrets.
+func (m *Mask) Text(text string) string {
+	if m == nil || !slices.ContainsFunc(m.secrets, func(s Secret) bool { return strings.Contains(text, s.Value) }) {
+		return text
+	}
+	out, _ := m.scan(text, true)
+	return out
+}
+
+// scan masks a text. Where more may follow, what could be the beginning of a secret at its end is held back.
+func (m *Mask) scan(text string, last bool) (out, held string) {
+	var b strings.Builder
+	from := 0
+next:
+	for i := 0; i < len(text); i++ {
+		if !m.first[text[i]] {
+			continue
+		}
+		for _, s := range m.secrets {
+			switch rest := text[i:]; {
+			case strings.HasPrefix(rest, s.Value):
+				b.WriteString(text[from:i] + s.Name)
+				i += len(s.Value) - 1
+				from = i + 1
+				continue next
+			case !last && len(rest) < len(s.Value) && strings.HasPrefix(s.Value, rest):
+				b.WriteString(text[from:i])
+				return b.String(), rest
+			}
+		}
+	}
+	b.WriteString(text[from:])
+	return b.String(), ""
+}
+
+// sentence masks what a sentence names.
+func (m *Mask) sentence(s regie.Sentence) regie.Sentence {
+	if m == nil {
+		return s
+	}
+	s.Args = slices.Clone(s.Args)
+	for i := range s.Args {
+		s.Args[i] = m.Text(s.Args[i])
+	}
+	s.About = slices.Clone(s.About)
+	for i := range s.About {
+		s.About[i] = m.sentence(s.About[i])
+	}
+	return s
+}
+
+// preview masks what a person is shown before a call: it is stored.
+func (m *Mask) preview(p regie.Preview) regie.Preview {
+	if m == nil {
+		return p
+	}
+	p.Sentence, p.Diff = m.sentence(p.Sentence), m.Text(p.Diff)
+	p.Warnings = slices.Clone(p.Warnings)
+	for i := range p.Warnings {
+		p.Warnings[i] = m.sentence(p.Warnings[i])
+	}
+	return p
+}
+
+// error masks what an error says; what kind of error it is stays.
+func (m *Mask) error(err error) error {
+	if m == nil || err == nil {
+		return err
+	}
+	if text := m.Text(err.Error()); text != err.Error() {
+		return maskedError{err, text}
+	}
+	return err
+}
+
+// maskedError is an error in other words.
+type maskedError struct {
+	error
+	text string
+}
+
+// Error implements error.
+func (e maskedError) Error() string { return e.text }
+
+// Unwrap returns the error that is said in other words.
+func (e maskedError) Unwrap() error { return e.error }
+
+// problem masks what callError takes from elsewhere than an error's text.
+func (m *Mask) problem(p *regie.CallError) *regie.CallError {
+	if m != nil && p != nil {
+		p.Message, p.Param, p.Hint = m.Text(p.Message), m.Text(p.Param), m.Text(p.Hint)
+	}
+	return p
+}
+
+// streaming returns an invocation whose output and sentences are masked, and what is to be called when no more comes.
+func (m *Mask) streaming(inv *Invocation) (masked *Invocation, flush func()) {
+	if m == nil || inv.Output == nil && inv.Say == nil {
+		return inv, func() {}
+	}
+	out := *inv
+	if inv.Say != nil {
+		out.Say = func(said regie.Sentence) { inv.Say(m.sentence(said)) }
+	}
+	if inv.Output == nil {
+		return &out, func() {}
+	}
+	var mu sync.Mutex
+	held := ""
+	put := func(text string, last bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if text, held = m.scan(held+text, last); text != "" {
+			inv.Output(text)
+		}
+	}
+	out.Output = func(text string) { put(text, false) }
+	return &out, func() { put("", true) }
+}
