@@ -11,9 +11,12 @@ import (
 // outcomes are the lines of a chat that say what came of calls and of runs.
 var outcomes = regexp.MustCompile(`(?m)^(?:  (?:[✓✗–■] |\().*|interrupted|the run ended: .*)$`)
 
+// numbers stand behind calls that can be unfolded: those of a chat that is opened again begin anew.
+var numbers = regexp.MustCompile(`(?m)  \[[0-9]+\]$`)
+
 // came are these lines of what a terminal has shown, from a place on.
 func came(shown string) []string {
-	return outcomes.FindAllString(strings.ReplaceAll(shown, "\r", ""), -1)
+	return outcomes.FindAllString(numbers.ReplaceAllString(strings.ReplaceAll(shown, "\r", ""), ""), -1)
 }
 
 // TestChatPast has calls end in every way, and opens the chat again: each has the line that it had while the chat ran.
@@ -69,8 +72,7 @@ func TestChatPast(t *testing.T) {
 
 	p := emulator(s, 160, 50, "chat", "-c") // it shows more of them
 	p.sees("regie runs resolve", "ready")
-	numbers := regexp.MustCompile(`(?m)  \[[0-9]+\]$`)
-	if drawn := came(numbers.ReplaceAllString(p.joined(), "")); !slices.Equal(drawn, live) {
+	if drawn := came(p.joined()); !slices.Equal(drawn, live) {
 		t.Errorf("live:\n%s\nlater:\n%s\n%s", strings.Join(live, "\n"), strings.Join(drawn, "\n"), p.all())
 	}
 	p.enter("/show 4")
@@ -106,4 +108,40 @@ func TestChatFrenchErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChatPlainWords types in plain lines what was in the drawn chat alone: whoever reads with a screen reader has all of it.
+func TestChatPlainWords(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, calls("I look.", called{"a", "files__list_files", "{}"}), reply("I looked."), reply("Another answer."))
+	c := s.regie("chat", "--plain")
+	c.expect("> ")
+	for _, step := range [][]string{
+		{"/fork", "nothing was said in this chat"},
+		{"/show", "there is no such call"},
+		{"look", "✓ files.list_files", "[1]", "I looked."},
+		{"/show 1", "→ [1] files.list_files", "SUCCEEDED"},
+		{"/show 7", "there is no such call"},
+		{"/model", "openai / scripted answers", "openai/scripted", "openai/another␛[31m-one"},
+		{"/model openai/another-one", "openai / another-one answers from the next message on"},
+		{"/model", "openai / another-one answers; /model NAME"},
+		{"/agent", "main answers here", "main"},
+		{"/agent nobody", "there is no agent nobody"},
+		{"/cache", "response cache of this workspace: 0 answers"},
+		{"/cost", "this chat: "},
+		{"/fork", "forked from ", "› look", "I looked."},
+		{"and on", "Another answer."},
+		{"/new", "a new chat"},
+		{"/fork", "nothing was said in this chat"},
+		{"/resume last", "forked from ", "› and on", "Another answer."},
+		{"/help", "/fork", "/new", "/model", "/agent", "/cache"},
+	} {
+		c.enter(step[0])
+		for _, want := range step[1:] {
+			c.expect(want)
+		}
+		c.expect("> ")
+	}
+	c.enter("/exit")
+	c.ends(0)
 }

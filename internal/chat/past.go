@@ -23,12 +23,7 @@ func (c *Chat) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.session, c.Request.Agent = past.View.ID, past.View.Agent
-	c.stream.Past(&past)
-	c.last, c.round, c.own = past.Last, past.Running, OwnRunning(&past)
-	c.become(past.View.State)
-	c.seen = past.View.Head
-	c.feed = Follow(ctx, c.Control, c.session, past.View.Head)
+	c.takeUp(ctx, &past)
 	return nil
 }
 
