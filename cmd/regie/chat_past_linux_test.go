@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -144,4 +145,20 @@ func TestChatPlainWords(t *testing.T) {
 	}
 	c.enter("/exit")
 	c.ends(0)
+}
+
+// TestFrenchServerErrors asks a model's server that refuses what is wrong: Regie's own words are French wherever a person asks.
+func TestFrenchServerErrors(t *testing.T) {
+	t.Parallel()
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error": {"message": "No such key."}}`))
+	}))
+	t.Cleanup(refusing.Close)
+	s := newStage(t)
+	s.env = append(s.env, "REGIE_LANG=fr")
+	for _, args := range [][]string{{"doctor"}, {"models"}, {"setup", "--model", "m"}} {
+		c := s.regie(append(args, "--provider", "openai", "--base-url", refusing.URL+"/v1")...)
+		c.expect("le serveur du modèle a répondu 401 : vérifiez la clé d'API : No such key.")
+	}
 }
