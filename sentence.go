@@ -102,7 +102,7 @@ func SentenceOf(err error) Sentence {
 	if told, is := errors.AsType[interface {
 		error
 		Sentence() Sentence
-	}](err); is && !(ok && errors.As(coded.Err, &told)) { // it has its sentence itself, as the failure of a model's server does
+	}](err); is && (!ok || !errors.As(coded.Err, &told)) { // it has its sentence itself, as the failure of a model's server does
 		return told.Sentence()
 	}
 	if !ok {
