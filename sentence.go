@@ -99,6 +99,12 @@ func (s Sentence) String() string {
 // SentenceOf keeps an error as a sentence, for people who read it later. One whose arguments are not all names keeps its English words.
 func SentenceOf(err error) Sentence {
 	coded, ok := errors.AsType[*Error](err)
+	if told, is := errors.AsType[interface {
+		error
+		Sentence() Sentence
+	}](err); is && (!ok || !errors.As(coded.Err, &told)) { // it has its sentence itself, as the failure of a model's server does
+		return told.Sentence()
+	}
 	if !ok {
 		return Verbatim(err.Error())
 	}

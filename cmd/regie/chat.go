@@ -165,7 +165,7 @@ func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, re
 	return chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
 		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
-		Skills: c.skillNotes(request.Root),
+		Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
 	}).Run(ctx)
 }
 

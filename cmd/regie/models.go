@@ -130,6 +130,8 @@ func (c *command) showProvider(p *app.ProviderInfo) {
 	switch {
 	case p.Reachable:
 		line("    ✓ " + c.text.T("answers; models: %d", len(p.Models)))
+	case p.Failure != nil:
+		line("    ✗ " + string(p.Code) + ": " + c.text.Error(p.Failure))
 	case p.Error != "":
 		line("    ✗ " + string(p.Code) + ": " + p.Error)
 	default:

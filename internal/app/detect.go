@@ -214,6 +214,7 @@ type ProviderInfo struct {
 	Reachable bool              `json:"reachable"`
 	Code      regie.Code        `json:"code,omitempty"`
 	Error     string            `json:"error,omitempty"`
+	Failure   error             `json:"-"`                      // what Error says, for people; nil where another engine has asked
 	Vendor    string            `json:"vendor,omitempty"`       // whose ways it has on the wire; empty where nobody knows
 	Tier      string            `json:"service_tier,omitempty"` // empty leaves it to the account
 	Sizes     map[string]string `json:"sizes,omitempty"`        // small, medium, large and other names for models
@@ -247,7 +248,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 		info.Local = wire.IsLoopback(u.Hostname())
 	}
 	if err := p.Keyless(); err != nil {
-		info.Code, info.Error = regie.CodeProviderAuth, err.Error()
+		info.Code, info.Error, info.Failure = regie.CodeProviderAuth, err.Error(), err
 		return info
 	}
 	if !usable(p) {
@@ -259,7 +260,7 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 		err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", p.BaseURL, within.String())
 	}
 	if err != nil {
-		info.Code, info.Error = provider.CodeOf(err), err.Error()
+		info.Code, info.Error, info.Failure = provider.CodeOf(err), err.Error(), err
 		return info
 	}
 	info.Reachable = true
@@ -287,7 +288,7 @@ func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 	if info.Error == "" {
 		return nil, regie.Errorf(info.Code, "%s wants a key", p.BaseURL)
 	}
-	return nil, regie.Errorf(info.Code, "%s", info.Error)
+	return nil, regie.Errorf(info.Code, "%s", info.Failure)
 }
 
 // Sized returns CodeBadRequest where the chosen model is only the name of a size that its provider maps to no model (spec 6.3), and its server

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
@@ -111,6 +112,9 @@ func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 	s := doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local, HasKey: info.HasKey, Asked: usable(p),
 		Code: info.Code, Error: info.Error, Took: time.Since(start),
+	}
+	if info.Failure != nil {
+		s.Said = regie.SentenceOf(info.Failure)
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)

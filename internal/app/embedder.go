@@ -79,7 +79,7 @@ func tryEmbedder(ctx context.Context, c *config.Config) *doctor.Embedder {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", settings.BaseURL, embedTryTime.String())
 		}
-		state.Code, state.Error = provider.CodeOf(err), err.Error()
+		state.Code, state.Error, state.Said = provider.CodeOf(err), err.Error(), regie.SentenceOf(err)
 		return state
 	}
 	e, err := newEmbedder(c)

@@ -17,7 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Config is what a Chat needs; all of it is required but Look, Skills and Continue.
+// Config is what a Chat needs; all of it is required but Look, Skills, Settings and Continue.
 type Config struct {
 	Control dispatch.Control
 	Text    *text.Printer
@@ -35,6 +35,8 @@ type Config struct {
 	Look Look
 	// Skills writes the skills of the workspace, a line each; nil has none.
 	Skills func(note func(line string))
+	// Settings is the fingerprint of a provider's settings, for /model.
+	Settings func(provider string) regie.Hash
 	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
 	// one, "" for a new session.
 	Continue string
@@ -47,6 +49,7 @@ const Moment = 30 * time.Millisecond
 type Chat struct {
 	Config
 	stream  *Stream
+	calls   Calls
 	asker   *Asker
 	feed    *Feed // nil until the session is there
 	session regie.ID
@@ -78,7 +81,8 @@ type Result struct {
 
 // New returns a chat that has not begun.
 func New(c Config) *Chat {
-	chat := &Chat{Config: c, stream: &Stream{Out: c.Out, Err: c.Err, Text: c.Text}, session: regie.NewID(), state: regie.SessionIdle}
+	chat := &Chat{Config: c, session: regie.NewID(), state: regie.SessionIdle}
+	chat.stream = chat.newStream()
 	chat.asker = &Asker{
 		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now, Inside: true}, Next: chat.next, Settle: chat.settle,
 		Edit: func(ctx context.Context, path string) error {
@@ -277,6 +281,7 @@ func (c *Chat) busy() bool {
 // see takes an item in.
 func (c *Chat) see(item dispatch.Item) {
 	open := c.stream.open
+	c.number(item.Event)
 	c.stream.Item(item)
 	if open != nil && c.stream.open != open {
 		c.prompted = false

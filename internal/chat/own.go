@@ -126,9 +126,19 @@ func resolves(t *text.Printer, call *regie.Call) string {
 // OwnShown is how many lines are shown of what came of a person's own command.
 const OwnShown = 400
 
-// Ends are the first lines of a text and the last, each marked as what a tool put out, with how many are left out between them.
+// Ends are the first lines of a text and the last, each marked as what a tool put out, with how many are left out between them. What was written over,
+// as progress bars are, is a line of its own: nothing of what a tool put out may hide.
 func Ends(t *text.Printer, whole string, first, last int) []string {
-	lines := strings.Split(strings.TrimRight(plain.Strip(whole), "\n"), "\n")
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimRight(whole, "\r\n"), "\n") {
+		written := strings.FieldsFunc(line, func(r rune) bool { return r == '\r' })
+		if len(written) == 0 {
+			written = []string{""}
+		}
+		for _, one := range written {
+			lines = append(lines, plain.Strip(one))
+		}
+	}
 	left := len(lines) - first - last
 	var out []string
 	for i, line := range lines {

@@ -23,12 +23,7 @@ func (c *Chat) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.session, c.Request.Agent = past.View.ID, past.View.Agent
-	c.stream.Past(&past)
-	c.last, c.round, c.own = past.Last, past.Running, OwnRunning(&past)
-	c.become(past.View.State)
-	c.seen = past.View.Head
-	c.feed = Follow(ctx, c.Control, c.session, past.View.Head)
+	c.takeUp(ctx, &past)
 	return nil
 }
 
@@ -49,6 +44,8 @@ type Past struct {
 	// Rounds are its last ones, with all that happened in them; most is how many were wanted.
 	Rounds []store.RoundView
 	most   int
+	// back is what a stop of a round gave back: it has no place in the thread.
+	back map[regie.ID][]Queued
 	// Last is the newest round, Running the one that has not ended; zero where there is none.
 	Last, Running regie.ID
 }
@@ -77,7 +74,8 @@ func Open(ctx context.Context, control dispatch.Control, root, name string, most
 			past.Running = round.ID
 		}
 	}
-	return past, nil
+	past.back, err = givenBack(ctx, control, &past)
+	return past, err
 }
 
 // Past writes what was said last in a chat, of what it was forked from too.
@@ -87,14 +85,15 @@ func (s *Stream) Past(past *Past) {
 		s.copies(&past.View, past.most-len(past.Rounds))
 	}
 	for i := range past.Rounds {
-		s.past(&past.Rounds[i])
+		round := past.Rounds[i].Round.ID
+		s.past(&past.Rounds[i], saidIn(past.View.Thread, round), past.back[round])
 	}
 	for i := range past.View.Pending {
 		s.queue(past.View.Pending[i].Message.ID, past.View.Pending[i].Message.LinearText())
 	}
 }
 
-// copies writes the last messages with their answers of what a fork was made from.
+// copies writes the last messages with their answers of what a fork was made from. What had been taken back by then counts no more, and is not repeated.
 func (s *Stream) copies(view *store.SessionView, most int) {
 	if view.ForkedFrom == nil {
 		return
@@ -107,11 +106,18 @@ func (s *Stream) copies(view *store.SessionView, most int) {
 		if m.Copied == nil || m.System != nil {
 			continue
 		}
-		if copies = append(copies, &view.Thread[i]); m.Sender == regie.SenderUser {
+		if copies = append(copies, &view.Thread[i]); m.Sender == regie.SenderUser && !view.Thread[i].Superseded {
 			asked++
 		}
 	}
+	gone := 0
 	for _, one := range slices.Backward(copies) {
+		if one.Superseded {
+			gone++
+			continue
+		}
+		s.takenBefore(gone)
+		gone = 0
 		switch text := Said(s.Text, &one.Message); {
 		case one.Message.Sender == regie.SenderUser:
 			s.Note("› " + strings.ReplaceAll(text, "\n", "\n  "))
@@ -129,41 +135,38 @@ func (s *Stream) copies(view *store.SessionView, most int) {
 			s.pastOwn(one.Calls)
 		}
 	}
+	s.takenBefore(gone)
+}
+
+// takenBefore says that messages are not shown because they were taken back before the fork.
+func (s *Stream) takenBefore(messages int) {
+	if messages > 0 {
+		s.Note("  " + s.Text.T("(taken back before the fork: %s)", Messages(s.Text, messages)))
+	}
 }
 
 // maxPastCalls is how many calls of a round are shown of a past, the last ones.
 const maxPastCalls = 20
 
-// past writes a round as it was while it ran: the message, the replies with the calls, and how it ended where that was without an answer.
-func (s *Stream) past(view *store.RoundView) {
+// past writes a round as it was while it ran: the messages, the replies with the calls, and how it ended where that was without an answer. said are its
+// messages beside the one that began it, back are those that its stop gave back.
+func (s *Stream) past(view *store.RoundView, said spoken, back []Queued) {
 	if _, gone := regie.Standing(view.Undos, regie.ID{}); !gone.IsZero() {
 		s.Note("  " + s.Text.T("(taken back: regie runs show %s)", view.Round.ID))
 		return
 	}
 	if view.Trigger != nil && view.Trigger.LinearText() != "" {
 		s.Note("› " + strings.ReplaceAll(view.Trigger.LinearText(), "\n", "\n  "))
+		said.without(view.Trigger.ID)
 	}
 	for i := range view.Enrichments {
 		s.fold.names(&view.Enrichments[i].Message)
 		s.pastCalls(view.Enrichments[i].Calls, false)
 	}
-	left := -maxPastCalls // calls that are not shown
-	for i := range view.Exchanges {
-		left += len(view.Exchanges[i].Calls)
-	}
-	if left > 0 {
-		s.earlier(left, view.Round.ID)
-	}
-	for i := range view.Exchanges {
-		e := &view.Exchanges[i]
-		n := max(0, min(left, len(e.Calls)))
-		if left -= n; n > 0 && n == len(e.Calls) {
-			continue
-		}
-		if e.Reply != nil && e.Reply.AI != nil {
-			s.pastReply(e.Reply)
-		}
-		s.pastCalls(e.Calls[n:], e.Reason == regie.ExchangeCommand)
+	s.exchanges(view, &said)
+	s.spoken(said.all())
+	for _, q := range back {
+		s.GivenBack(q.ID, q.Text)
 	}
 	if view.Round.State == regie.RoundEnded && view.Round.End != "" {
 		s.ended(view.Round.End, view.Round.EndNote)
@@ -172,6 +175,37 @@ func (s *Stream) past(view *store.RoundView) {
 		if view.Exchanges[i].Reason == regie.ExchangeCommand {
 			s.pastOwn(view.Exchanges[i].Calls)
 		}
+	}
+}
+
+// exchanges writes the replies of a round with the calls, each behind what was said before it.
+func (s *Stream) exchanges(view *store.RoundView, said *spoken) {
+	left := -maxPastCalls // calls that are not shown
+	for i := range view.Exchanges {
+		left += len(view.Exchanges[i].Calls)
+	}
+	told := left <= 0
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		if e.Reply != nil {
+			s.spoken(said.before(e.Reply.ID))
+		}
+		if !told {
+			s.earlier(left, view.Round.ID)
+			told = true
+		}
+		n := max(0, min(left, len(e.Calls)))
+		if left -= n; n > 0 && n == len(e.Calls) {
+			continue
+		}
+		switch {
+		case e.Reply != nil && e.Reply.AI != nil:
+			s.pastReply(e.Reply)
+		case e.Reply == nil && len(e.Attempts) > 0 && view.Round.State == regie.RoundEnded: // it was cut off in the middle of what it said
+			s.write(e.Attempts[len(e.Attempts)-1].Partial)
+			s.fresh()
+		}
+		s.pastCalls(e.Calls[n:], e.Reason == regie.ExchangeCommand)
 	}
 }
 

@@ -79,3 +79,97 @@ func TestGreeting(t *testing.T) {
 		}
 	}
 }
+
+// TestPastFork writes what a fork was made from: what had been taken back there does not read as if it counted.
+func TestPastFork(t *testing.T) {
+	copied := &regie.Copied{}
+	user := func(text string, gone bool) store.MessageView {
+		return store.MessageView{Message: regie.Message{Sender: regie.SenderUser, Text: text, Copied: copied}, Superseded: gone}
+	}
+	reply := func(text string, gone bool) store.MessageView {
+		m := regie.Message{Sender: regie.SenderAI, AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: text}}}, Copied: copied}
+		return store.MessageView{Message: m, Superseded: gone}
+	}
+	view := store.SessionView{Thread: []store.MessageView{user("one", false), reply("First.", false), user("wrong", true), reply("Done.", true), user("two", false), reply("Second.", false)}}
+	view.ForkedFrom = &regie.ForkPoint{Seq: 9}
+	var out bytes.Buffer
+	s := Stream{Out: &out, Err: &out, Text: text.New("en")}
+	s.Past(&Past{View: view, most: 2})
+	_, got, _ := strings.Cut(out.String(), "\n") // where it was forked
+	if want := "› one\nFirst.\n  (taken back before the fork: 2 messages)\n› two\nSecond.\n"; got != want {
+		t.Errorf("\n%swant:\n%s", got, want)
+	}
+}
+
+// TestPastMessages writes what was said during a round where it stood, what a stop gave back, and what a reply had said that was cut off.
+func TestPastMessages(t *testing.T) {
+	round, first := regie.NewID(), regie.NewID()
+	message := func(m regie.Message) store.MessageView {
+		m.RoundID = round
+		return store.MessageView{Message: m}
+	}
+	reply := func(text string) *regie.Message {
+		return &regie.Message{ID: regie.NewID(), RoundID: round, Sender: regie.SenderAI, AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: text}}}}
+	}
+	trigger := regie.Message{ID: first, RoundID: round, Sender: regie.SenderUser, Text: "go"}
+	one, two := reply("I look."), reply("I see.")
+	for name, c := range map[string]struct {
+		thread []store.MessageView
+		view   store.RoundView
+		back   []Queued
+		want   string
+	}{
+		"queued together": {
+			thread: []store.MessageView{message(trigger), message(regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Text: "and this"}), message(*one)},
+			view:   store.RoundView{Exchanges: []store.ExchangeView{{Reply: one}}},
+			want:   "› go\n› and this\nI look.\n",
+		},
+		"steered": {
+			thread: []store.MessageView{message(trigger), message(*one), message(regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Text: "no,\nthat"}), message(*two)},
+			view: store.RoundView{Exchanges: []store.ExchangeView{
+				{Reply: one, Calls: []regie.Call{{Tool: "files.read_file", State: regie.CallSucceeded}}}, {Reply: two},
+			}},
+			want: "› go\nI look.\n  ✓ files.read_file 0.0 ms\n› no,\n  that\nI see.\n",
+		},
+		"steered at the end, and said after the actions": {
+			thread: []store.MessageView{
+				message(trigger), message(*one), message(regie.Message{ID: regie.NewID(), Sender: regie.SenderAI, Text: "All is done."}),
+				message(regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Text: "stop"}),
+			},
+			view: store.RoundView{Exchanges: []store.ExchangeView{{Reply: one}}, Round: regie.Round{State: regie.RoundEnded, End: regie.EndInterrupted}},
+			want: "› go\nI look.\nAll is done.\n› stop\ninterrupted\n",
+		},
+		"not for the model": {
+			thread: []store.MessageView{message(trigger), message(regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Text: "aside", ExcludeFromPrompt: true}), message(*one)},
+			view:   store.RoundView{Exchanges: []store.ExchangeView{{Reply: one}}},
+			want:   "› go\nI look.\n",
+		},
+		"cut off": {
+			thread: []store.MessageView{message(trigger)},
+			view: store.RoundView{
+				Exchanges: []store.ExchangeView{{Attempts: []regie.Attempt{{Partial: "lost"}, {Partial: "now writing\x1b[2J"}}}},
+				Round:     regie.Round{State: regie.RoundEnded, End: regie.EndInterrupted},
+			},
+			want: "› go\nnow writing\ninterrupted\n",
+		},
+		"tried again": {
+			thread: []store.MessageView{message(trigger), message(*one)},
+			view:   store.RoundView{Exchanges: []store.ExchangeView{{Attempts: []regie.Attempt{{Partial: "lost"}}, Reply: one}}},
+			want:   "› go\nI look.\n",
+		},
+		"given back": {
+			thread: []store.MessageView{message(trigger)},
+			view:   store.RoundView{Round: regie.Round{State: regie.RoundEnded, End: regie.EndStopped}},
+			back:   []Queued{{regie.NewID(), "later"}},
+			want:   "› go\nnot sent, the agent never read it:\n› later\nstopped\n",
+		},
+	} {
+		var out bytes.Buffer
+		s := Stream{Out: &out, Err: &out, Text: text.New("en")}
+		c.view.Trigger, c.view.Round.ID = &trigger, round
+		s.Past(&Past{View: store.SessionView{Thread: c.thread}, Rounds: []store.RoundView{c.view}, back: map[regie.ID][]Queued{round: c.back}})
+		if got := out.String(); got != c.want {
+			t.Errorf("%s:\n%swant:\n%s", name, got, c.want)
+		}
+	}
+}

@@ -35,12 +35,38 @@ func (c *Chat) word(ctx context.Context, line string) error {
 		return c.queued(ctx, rest)
 	case "/rules", "/revoke":
 		return c.standing(ctx, word, rest)
-	case "/stop", "/pause", "/resume":
+	case "/resume":
+		if rest != "" {
+			return c.goOn(ctx, rest)
+		}
+		return c.control(ctx, word)
+	case "/stop", "/pause":
 		return c.control(ctx, word)
 	case "/close":
 		return c.close(ctx)
 	case "/undo":
 		return c.undo(ctx, rest)
+	}
+	return c.more(ctx, word, rest)
+}
+
+// more obeys the words that are about the chat itself: which one, who answers, what is in it.
+func (c *Chat) more(ctx context.Context, word, rest string) error {
+	switch word {
+	case "/fork":
+		return c.fork(ctx, rest)
+	case "/new":
+		return c.another(ctx)
+	case "/model":
+		return c.model(ctx, rest)
+	case "/agent":
+		return c.agent(ctx, rest)
+	case "/show":
+		return c.show(ctx, rest)
+	case "/cost":
+		return c.cost(ctx)
+	case "/cache":
+		return c.cache(ctx, rest)
 	case "/skills":
 		if c.Skills != nil {
 			c.Skills(c.stream.Note)
@@ -106,6 +132,13 @@ func (c *Chat) help() {
 		c.Text.T("/stop        end the run and close the chat; a message opens it again"),
 		c.Text.T("/undo        take the newest run back, its files and what was said, after a look at it;  /undo files  only the files;  /undo ID"),
 		c.Text.T("             /undo 3  the three newest runs;  /undo to ID  all since a run or a message"),
+		c.Text.T("/show        unfold the newest call;  /show N  the one with that number behind it"),
+		c.Text.T("/fork        go on in a copy of this chat; the files stay as they are"),
+		c.Text.T("/new         begin another chat;  /resume ID  go on with one: regie sessions list has them"),
+		c.Text.T("/model       which model answers, and which there are;  /model NAME or PROVIDER/NAME  choose one"),
+		c.Text.T("/agent       which agents there are;  /agent NAME  begin a new chat with one"),
+		c.Text.T("/cost        what this chat and today have cost"),
+		c.Text.T("/cache       what is in the response cache;  /cache clear  empty it"),
 		c.Text.T("/skills      the skills that the agent has here, and what is odd about any"),
 		c.Text.T("/close       close the chat while nothing runs or waits; a message opens it again"),
 		c.Text.T("/exit        leave, as Ctrl-D does; what runs stays as it is stored"),

@@ -87,7 +87,8 @@ type Server struct {
 	HasKey              bool
 	Asked               bool // a server that wants a key and has none is not asked
 	Code                regie.Code
-	Error               string // its own words, English
+	Error               string         // its own words, English
+	Said                regie.Sentence // the same for people; it may be missing
 	Took                time.Duration
 	Models              []string
 	ToolModels          []string // those that can call tools
@@ -102,7 +103,8 @@ type Embedder struct {
 	// Unpriced says that nobody knows what it costs, Capped that a budget is in force, under which such a one is not asked (decision 29).
 	Unpriced, Capped bool
 	Code             regie.Code
-	Error            string // its own words, English
+	Error            string         // its own words, English
+	Said             regie.Sentence // the same for people; it may be missing
 }
 
 // EngineState is whether an engine holds the data directory.
@@ -217,6 +219,14 @@ func (x *exam) fail(id, format string, args ...string) *Finding {
 func (x *exam) cause(id string, err error) *Finding {
 	f := x.add(id, Failed, regie.Sentence{})
 	f.Cause, f.Code = err, regie.CodeOf(err)
+	return f
+}
+
+// quotes has the sentence end with another one in place of its last argument, which is the English of that.
+func (f *Finding) quotes(said regie.Sentence) *Finding {
+	if !said.IsZero() {
+		f.Text.Args, f.Text.About = f.Text.Args[:len(f.Text.Args)-1], []regie.Sentence{said}
+	}
 	return f
 }
 

@@ -429,3 +429,26 @@ func TestOfAnotherUser(t *testing.T) {
 		}
 	}
 }
+
+// TestReadableSetup: a file with keys that others can read is not read, and that is said once, with how to mend it.
+func TestReadableSetup(t *testing.T) {
+	data, dir := fresh(t)
+	s := subject(data, dir)
+	home := filepath.Dir(data)
+	s.Env = func(name string) string { return map[string]string{"HOME": home, "LANG": "C.UTF-8"}[name] }
+	path := filepath.Join(home, ".config", "regie", "setup.yaml")
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), write(path, "", 0o640)))
+	s.ConfigError = regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path, path)
+	said := 0
+	for _, f := range Examine(t.Context(), s) {
+		if f.Status == Failed && f.Group == "configuration" {
+			said++
+			if fixes(&f) != "chmod 600 "+path {
+				t.Errorf("%s: %s", f.ID, fixes(&f))
+			}
+		}
+	}
+	if said != 1 {
+		t.Errorf("it is said %d times", said)
+	}
+}

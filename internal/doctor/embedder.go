@@ -16,7 +16,7 @@ func (x *exam) embeds(e *Embedder) {
 	case e.Code == "":
 		x.fine("embedder", "%s of %s embeds: %s dimensions after %s", e.Model, e.Name, strconv.Itoa(e.Dimensions), short(e.Took))
 	default:
-		f := x.warn("embedder", "%s of %s does not embed, so the search is lexical: %s", e.Model, e.Name, e.Error)
+		f := x.warn("embedder", "%s of %s does not embed, so the search is lexical: %s", e.Model, e.Name, e.Error).quotes(e.Said)
 		f.Code = e.Code
 		switch {
 		case e.Type == config.ProviderOllama && e.Code == regie.CodeProviderRejected:

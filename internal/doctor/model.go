@@ -123,10 +123,10 @@ func (x *exam) silent(s *Server) {
 		return
 	}
 	if s.Code == regie.CodeProviderBusy {
-		x.warn("answers", "%s is busy: %s", s.BaseURL, s.Error).fix("wait a little; a run that meets this waits by itself")
+		x.warn("answers", "%s is busy: %s", s.BaseURL, s.Error).quotes(s.Said).fix("wait a little; a run that meets this waits by itself")
 		return
 	}
-	f := x.fail("answers", "%s does not answer: %s", s.BaseURL, s.Error)
+	f := x.fail("answers", "%s does not answer: %s", s.BaseURL, s.Error).quotes(s.Said)
 	f.Code = s.Code
 	switch {
 	case s.Code == regie.CodeProviderAuth:
@@ -150,7 +150,7 @@ func (x *exam) other(s *Server) {
 	case s.Code == "":
 		x.fine("other", "%s answers too; models: %s", s.Name, count(len(s.Models))).about(s.Name)
 	default:
-		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name, s.Error).about(s.Name).fix("nothing, unless you want to choose it")
+		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name, s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
 	}
 }
 

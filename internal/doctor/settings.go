@@ -92,6 +92,7 @@ func (x *exam) guarded(file, setup string) {
 		}
 		mode := info.Mode().Perm()
 		switch {
+		case path == setup && open(path) && x.ConfigError != nil && x.culprit(file, setup) == setup: // that it is not read says so, and how to mend it
 		case path == setup && open(path):
 			x.fail("secrets", "%s may hold keys and can be read by others", path).about(path).run("chmod 600 " + quote(path))
 		case mode&0o022 != 0:

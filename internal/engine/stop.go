@@ -82,8 +82,12 @@ func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error
 	if r.underWay() && !r.sent {
 		by = byDeath
 	}
+	attempt := r.attempt(by.code, by.why)
+	if r.sent { // people have seen it
+		attempt.Partial = r.streamed.String()
+	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(by.code, by.why), Unasked: !r.underWay(), Message: message, Advance: &end,
+		Attempt: attempt, Unasked: !r.underWay(), Message: message, Advance: &end,
 	})
 	return r.moved(out, err, end)
 }

@@ -92,10 +92,21 @@ func (p *Printer) Error(err error) string {
 		}
 		return strings.Join(sentences, "\n")
 	}
+	if telling, ok := errors.AsType[telling](err); ok {
+		if coded, ok := errors.AsType[*regie.Error](err); !ok || !errors.As(coded.Err, &telling) { // a sentence around it says more
+			return p.Sentence(telling.Sentence())
+		}
+	}
 	if coded, ok := errors.AsType[*regie.Error](err); ok {
 		return p.T(coded.Format, coded.Args...)
 	}
 	return err.Error()
+}
+
+// telling is an error that has its sentence for people: that of a model's server.
+type telling interface {
+	error
+	Sentence() regie.Sentence
 }
 
 // translated turns arguments that are errors into their sentences.

@@ -41,6 +41,13 @@ func TestT(t *testing.T) {
 	}
 }
 
+// saying is an error that has its sentence for people.
+type saying struct{}
+
+func (saying) Error() string { return "in English" }
+
+func (saying) Sentence() regie.Sentence { return regie.Say(known, "x", "y") }
+
 func TestError(t *testing.T) {
 	french := New("fr_FR.UTF-8")
 	inner := regie.Errorf(regie.CodeBadID, known, "x", "y")
@@ -57,6 +64,9 @@ func TestError(t *testing.T) {
 		{"in a sentence", regie.Errorf(regie.CodeCorrupt, "unknown sentence: %v", inner), "unknown sentence: " + sentence},
 		{"wrapped in a sentence", regie.Errorf(regie.CodeCorrupt, "unknown sentence: %v", fmt.Errorf("open: %w", inner)), "unknown sentence: " + sentence},
 		{"joined", errors.Join(inner, os.ErrNotExist), sentence + "\nfile does not exist"},
+		{"with a sentence", saying{}, sentence},
+		{"with a sentence, wrapped for the log", fmt.Errorf("ask: %w", saying{}), sentence},
+		{"with a sentence, in a sentence", regie.Errorf(regie.CodeCorrupt, "unknown sentence: %v", saying{}), "unknown sentence: " + sentence},
 		{"joined with nothing", errors.Join(nil, inner), sentence},
 	} {
 		if got := french.Error(c.err); got != c.want {

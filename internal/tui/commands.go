@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -268,25 +267,15 @@ func (m *model) revoke(name string) tea.Cmd {
 // cost says what was spent.
 func (m *model) cost(string) tea.Cmd {
 	session, root := m.session, m.Request.Root
-	talked := !m.last.IsZero()
+	if m.last.IsZero() {
+		session = regie.ID{}
+	}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		spent, err := m.Control.Spent(ctx, root)
-		var view store.SessionView
-		if err == nil && talked {
-			view, err = m.Control.Session(ctx, session)
-		}
+		lines, err := chat.Costs(ctx, m.Control, m.Text, root, session)
 		return func() tea.Cmd {
-			if err != nil {
-				m.told(err)
-				return nil
-			}
-			if talked {
-				m.note(m.Text.T("this chat: %s", chat.Cost(m.Text, view.Spent)))
-			}
-			if line := chat.Today(m.Text, spent, false); line != "" {
+			m.told(err)
+			for _, line := range lines {
 				m.note(line)
-			} else if !talked {
-				m.note(m.Text.T("nothing was spent today"))
 			}
 			return nil
 		}
@@ -296,19 +285,10 @@ func (m *model) cost(string) tea.Cmd {
 func (m *model) cache(word string) tea.Cmd {
 	root := m.Request.Root
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		if word == "clear" {
-			cleared, err := m.Control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
-			return func() tea.Cmd {
-				if m.told(err); err == nil {
-					m.note(m.Text.T("answers that went from the response cache: %s", strconv.FormatInt(cleared.Entries, 10)))
-				}
-				return nil
-			}
-		}
-		s, err := m.Control.CacheStats(ctx, root)
+		line, err := chat.Cached(ctx, m.Control, m.Text, root, word)
 		return func() tea.Cmd {
 			if m.told(err); err == nil {
-				m.note(m.Text.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved", int(s.Entries), int(s.Hits), int(s.Saved)))
+				m.note(line)
 			}
 			return nil
 		}
@@ -317,39 +297,18 @@ func (m *model) cache(word string) tea.Cmd {
 
 // show unfolds a call; without a number the newest one.
 func (m *model) show(word string) tea.Cmd {
-	n := len(m.work.done)
-	if word != "" {
-		var err error
-		if n, err = strconv.Atoi(strings.Trim(word, "[]")); err != nil {
-			n = 0
-		}
-	}
-	if n < 1 || n > len(m.work.done) {
-		m.note(m.Text.T("there is no such call: the numbers stand behind the calls"))
+	n, err := m.work.calls.Find(word)
+	if err != nil {
+		m.note(m.Text.Error(err))
 		return nil
 	}
-	call := m.work.done[n-1]
+	read := m.work.calls.Read(n)
 	return m.do(func(ctx context.Context) func() tea.Cmd {
-		view, err := m.Control.Get(ctx, call.round)
+		call, err := read(ctx, m.Control)
 		return func() tea.Cmd {
-			if err != nil {
-				m.told(err)
-				return nil
-			}
-			for i := range view.Exchanges {
-				for k := range view.Exchanges[i].Calls {
-					if view.Exchanges[i].Calls[k].ID == call.id {
-						m.unfold(&view.Exchanges[i].Calls[k], n)
-						return nil
-					}
-				}
-			}
-			for i := range view.Enrichments {
-				for k := range view.Enrichments[i].Calls {
-					if view.Enrichments[i].Calls[k].ID == call.id {
-						m.unfold(&view.Enrichments[i].Calls[k], n)
-					}
-				}
+			if m.told(err); err == nil {
+				chat.Unfold(m.Text, call, n, m.note)
+				m.paper.space()
 			}
 			return nil
 		}

@@ -118,10 +118,9 @@ func newModel(ctx context.Context, c Config) *model {
 	}
 	m.screen = newScreen(c.Env)
 	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
-	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: c.Text, Mark: m.work.mark, Apart: true}
+	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: c.Text, Mark: m.work.calls.Mark, Apart: true}
 	m.page = &chat.Page{W: notes{m}, Text: c.Text, Now: time.Now, Inside: true}
 	m.history.atOnce = pastSessions
-	m.work.known = map[regie.ID]int{}
 	m.bell = newBell(c)
 	m.meter = newMeter(store.Spent{})
 	return m

@@ -1,25 +1,17 @@
 package tui
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
 )
 
-const (
-	// listWithin is how long it may take until all providers have said which models they have: a little longer than each has for it.
-	listWithin = 6 * time.Second
-	// listHolds is how long what they said is taken for true.
-	listHolds = 5 * time.Minute
-)
+// listHolds is how long what they said is taken for true.
+const listHolds = 5 * time.Minute
 
 // served is what the providers have, as they said last.
 type served struct {
@@ -40,7 +32,7 @@ func (m *model) models(name string) tea.Cmd {
 			err = agentErr
 		}
 		if err == nil && name == "" && time.Since(has.at) > listHolds {
-			asking, cancel := context.WithTimeout(ctx, listWithin)
+			asking, cancel := context.WithTimeout(ctx, chat.ListWithin)
 			list, failed := m.Control.Models(asking)
 			cancel()
 			if listed = failed; failed == nil {
@@ -63,16 +55,14 @@ func (m *model) models(name string) tea.Cmd {
 				return nil
 			}
 			m.engine = agents
-			if provider, model := m.answers(); model != "" {
-				m.note(m.Text.T("%s answers; /model NAME chooses another one", named(provider, model)))
-			} else {
-				m.note(m.Text.T("no model is chosen"))
-			}
+			provider, name := m.answers()
+			m.note(chat.Answers(m.Text, provider, name))
+			chat.Silent(m.Text, m.served.list, m.note)
 			p := &picking{title: m.Text.T("which model:"), then: chosen((*model).choose)}
-			for _, k := range m.answering(agents) {
+			for _, k := range chat.Choosable(provider, name, agents, m.served.list) {
 				p.list = append(p.list, option{k, k})
 			}
-			if _, model := m.answers(); len(p.list) == 0 || len(p.list) == 1 && model != "" {
+			if len(p.list) == 0 || len(p.list) == 1 && name != "" {
 				return nil
 			}
 			return m.pick(p)
@@ -89,12 +79,7 @@ func (m *model) answers() (provider, model string) {
 	case m.Request.Model != "":
 		return m.Request.Provider, m.Request.Model
 	}
-	for i := range m.engine {
-		if a := &m.engine[i]; a.Name == m.Request.Agent {
-			return a.Provider, a.Model
-		}
-	}
-	return "", ""
+	return chat.EngineModel(m.engine, m.Request.Agent)
 }
 
 // engineHas asks what answers where the chat has no model of its own. A server that does not say is told of with the first message, not here.
@@ -113,61 +98,11 @@ func (m *model) engineHas() tea.Cmd {
 	})
 }
 
-// named is a model with its provider, where that is known.
-func named(provider, model string) string {
-	if provider == "" {
-		return plain.Line(model)
-	}
-	return plain.Line(provider + " / " + model)
-}
-
-// answering are the models that can be chosen, as provider/name: that of this chat and those of the agents first, then what the providers have. One that
-// does not answer is told.
-func (m *model) answering(agents []dispatch.AgentView) []string {
-	var out []string
-	add := func(provider, name string) {
-		k := name
-		if provider != "" {
-			k = provider + "/" + name
-		}
-		if name != "" && !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
-	add(m.answers())
-	for i := range agents {
-		add(agents[i].Provider, agents[i].Model)
-	}
-	for i := range m.served.list {
-		p := &m.served.list[i]
-		if !p.Reachable {
-			m.note("  ! " + plain.Line(p.Name+": "+cmp.Or(p.Error, m.Text.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
-			for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
-				m.note("    " + plain.Line(size+" → "+p.Sizes[size]))
-			}
-		}
-		for k := range p.Models {
-			if v := &p.Models[k]; v.Tools || !v.Embeds {
-				add(p.Name, v.Name)
-			}
-		}
-	}
-	return out
-}
-
 // choose has a model answer from the next message on.
 func (m *model) choose(name string) {
-	if provider, model, found := strings.Cut(name, "/"); found && m.isProvider(provider) {
-		m.Request.Provider, name = provider, model
-		if m.Settings != nil && !m.Request.Settings.IsZero() {
-			m.Request.Settings = m.Settings(provider)
-		}
-	}
-	m.Request.Model, m.meter.model = name, ""
-	m.note(m.Text.T("%s answers from the next message on", named(m.Request.Provider, name)))
+	m.note(chat.ChooseModel(m.Text, &m.Request, m.providers, m.Settings, name))
+	m.meter.model = ""
 }
-
-func (m *model) isProvider(name string) bool { return slices.Contains(m.providers, name) }
 
 // chosen is what follows a choice that takes no time.
 func chosen(choose func(m *model, value string)) func(m *model, value string) tea.Cmd {

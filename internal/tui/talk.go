@@ -286,7 +286,7 @@ func (m *model) fresh(session regie.ID) {
 		m.feed = nil
 	}
 	m.generation++
-	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: m.Text, Mark: m.work.mark, Apart: true}
+	m.stream = &chat.Stream{Out: replies{m}, Err: notes{m}, Text: m.Text, Mark: m.work.calls.Mark, Apart: true}
 	m.session, m.round, m.last, m.seen, m.state = session, regie.ID{}, regie.ID{}, 0, regie.SessionIdle
 	m.due, m.interrupting, m.stop = false, false, ""
 	m.work.forget()

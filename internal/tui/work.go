@@ -16,8 +16,7 @@ import (
 // work is what the agent is doing: calls on their way, and the plan; and what it did, by the numbers under which it is unfolded.
 type work struct {
 	running []running
-	done    []doneCall
-	known   map[regie.ID]int // numbers in done, from 1
+	calls   chat.Calls
 	plan    []step
 }
 
@@ -28,12 +27,6 @@ type running struct {
 	since time.Time // zero until it has started
 	// tail is the end of what it puts out.
 	tail string
-}
-
-// doneCall is a call that can be unfolded.
-type doneCall struct {
-	id, round regie.ID
-	tool      string
 }
 
 // step is one of the plan.
@@ -113,7 +106,7 @@ func (w *work) event(m *model, event *regie.Event) {
 		if i := w.find(body.CallID); i >= 0 {
 			w.running = append(w.running[:i:i], w.running[i+1:]...)
 		}
-		w.number(body.CallID, m.round, body.Tool)
+		w.calls.Number(body.CallID, m.round)
 	case regie.EventPlan:
 		var plan struct {
 			Steps []step `json:"steps"`
@@ -124,34 +117,13 @@ func (w *work) event(m *model, event *regie.Event) {
 	}
 }
 
-func (w *work) number(call, round regie.ID, tool string) {
-	if w.known[call] > 0 {
-		return
-	}
-	w.done = append(w.done, doneCall{call, round, tool})
-	w.known[call] = len(w.done)
-}
-
-// mark is what stands behind a call's result: the number under which it is unfolded.
-func (w *work) mark(call regie.ID) string {
-	if w.known[call] == 0 {
-		return ""
-	}
-	return fmt.Sprintf("  [%d]", w.known[call])
-}
-
-// past numbers the calls of a round that is taken up.
+// past numbers the calls of a round that is taken up, and notes those that are on their way.
 func (w *work) past(view *store.RoundView) {
+	w.calls.Past(view)
 	for i := range view.Exchanges {
 		for n := range view.Exchanges[i].Calls {
-			call := &view.Exchanges[i].Calls[n]
-			switch call.State {
-			case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
-				if view.Round.State != regie.RoundEnded {
-					w.running = append(w.running, running{id: call.ID, tool: call.Tool})
-				}
-			default:
-				w.number(call.ID, view.Round.ID, call.Tool)
+			if call := &view.Exchanges[i].Calls[n]; !call.State.Settled() && view.Round.State != regie.RoundEnded {
+				w.running = append(w.running, running{id: call.ID, tool: call.Tool})
 			}
 		}
 	}
@@ -162,8 +134,7 @@ func (w *work) over() { w.running, w.plan = nil, nil }
 
 func (w *work) forget() {
 	w.over()
-	w.done = nil
-	clear(w.known)
+	w.calls.Forget()
 }
 
 // lines are the live part of the work: what runs, and as much of the plan as there is room for.
@@ -172,13 +143,13 @@ func (w *work) lines(m *model, most int) [][]span {
 	if len(w.plan) > 0 {
 		plan = min(len(w.plan)+1, max(2, most/2))
 	}
-	out := w.calls(m, most-plan)
+	out := w.onTheirWay(m, most-plan)
 	out = append(out, w.steps(m, most-len(out))...)
 	return out[:min(len(out), max(most, 0))]
 }
 
-// calls are those that run, with the end of what they put out.
-func (w *work) calls(m *model, most int) [][]span {
+// onTheirWay are the calls that run, with the end of what they put out.
+func (w *work) onTheirWay(m *model, most int) [][]span {
 	var out [][]span
 	for i := range w.running {
 		call := &w.running[i]
@@ -269,36 +240,4 @@ func elapsed(d time.Duration) string {
 		return fmt.Sprintf("%d s", int(d/time.Second))
 	}
 	return fmt.Sprintf("%d min %02d s", int(d/time.Minute), int(d%time.Minute/time.Second))
-}
-
-const (
-	// maxShown is how many lines of a result are written when it is unfolded.
-	maxShown = 400
-)
-
-// unfold writes what a call was asked and what came of it.
-func (m *model) unfold(call *regie.Call, number int) {
-	m.note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
-	arguments := chat.Pretty([]byte(call.Arguments))
-	if len(call.Executed) > 0 {
-		arguments = chat.Pretty(call.Executed)
-	}
-	m.excerpt(string(arguments))
-	outcome := call.Result
-	if call.Error != nil {
-		outcome = string(call.Error.Code) + ": " + call.Error.Message
-	}
-	if call.NotRun != "" {
-		outcome = string(call.NotRun) + " " + outcome
-	}
-	m.note("  " + m.Text.T("result") + ": " + string(call.State))
-	m.excerpt(outcome)
-	m.paper.space()
-}
-
-// excerpt writes the first lines of a text.
-func (m *model) excerpt(text string) {
-	for _, line := range chat.Ends(m.Text, text, maxShown, 0) {
-		m.note(line)
-	}
 }

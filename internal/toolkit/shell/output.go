@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -69,7 +70,22 @@ func text(data []byte) string {
 			break
 		}
 	}
-	return plain.Strip(visibleNUL(strings.ReplaceAll(string(data), "\r\n", "\n")))
+	return plain.Strip(visibleNUL(apart(string(data))))
+}
+
+// returns are where a line is written over, and ends are where it ends.
+var (
+	returns = regexp.MustCompile(`\r+`)
+	ends    = regexp.MustCompile(`\r+\n`)
+	begins  = regexp.MustCompile(`(?m)^\r+`)
+)
+
+// apart has what was written over, as progress bars are, stand on lines of its own: without its returns it would be one word with what follows.
+func apart(put string) string {
+	if !strings.ContainsRune(put, '\r') {
+		return put
+	}
+	return returns.ReplaceAllString(begins.ReplaceAllString(ends.ReplaceAllString(put, "\n"), ""), "\n")
 }
 
 // visibleNUL shows what separates the names that git -z and find -print0 put out.

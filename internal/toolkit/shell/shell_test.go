@@ -100,6 +100,7 @@ func TestRuns(t *testing.T) {
 				{`printf 'a name\0\0\0\0\001'`, "", "exit code: 0\noutput: 11 bytes that are not text, not shown\n"},
 				{`printf '\377\376\0'`, "", "exit code: 0\noutput: 3 bytes that are not text, not shown\n"},
 				{`printf 'a\377b\n'`, "", "exit code: 0\noutput:\na\uFFFDb\n"},
+				{`printf '\rone\rtwo\r\r\nend'`, "", "exit code: 0\noutput:\none\ntwo\nend\n"},
 				{`printf '\033[31mred\033[0m \033]0;title\007 \u202e\r\nx'`, "", "exit code: 0\noutput:\nred  \nx\n"},
 			} {
 				got := d.call(t.Context(), map[string]any{"command": row.command, "cwd": row.cwd})

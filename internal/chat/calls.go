@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Calls are the calls of a chat that can be unfolded, each by its number. The zero value is ready.
+type Calls struct {
+	done  []doneCall
+	known map[regie.ID]int // numbers in done, from 1
+}
+
+// doneCall is a call that can be unfolded.
+type doneCall struct{ id, round regie.ID }
+
+// Number gives a call of a round its number, once.
+func (c *Calls) Number(call, round regie.ID) {
+	if c.known[call] > 0 {
+		return
+	}
+	if c.known == nil {
+		c.known = map[regie.ID]int{}
+	}
+	c.done = append(c.done, doneCall{call, round})
+	c.known[call] = len(c.done)
+}
+
+// Past numbers the calls of a round that is taken up, those that have their results.
+func (c *Calls) Past(view *store.RoundView) {
+	for i := range view.Exchanges {
+		for n := range view.Exchanges[i].Calls {
+			if call := &view.Exchanges[i].Calls[n]; call.State.Settled() {
+				c.Number(call.ID, view.Round.ID)
+			}
+		}
+	}
+}
+
+// Mark is what stands behind a call's result: the number under which it is unfolded.
+func (c *Calls) Mark(call regie.ID) string {
+	if c.known[call] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  [%d]", c.known[call])
+}
+
+// Forget forgets all calls.
+func (c *Calls) Forget() {
+	c.done = nil
+	clear(c.known)
+}
+
+// Find is the number of the call that a person means: a number, or none for the newest one. It returns CodeNotFound where there is no such call.
+func (c *Calls) Find(word string) (number int, err error) {
+	n := len(c.done)
+	if word != "" {
+		if n, err = strconv.Atoi(strings.Trim(word, "[]")); err != nil {
+			n = 0
+		}
+	}
+	if n < 1 || n > len(c.done) {
+		return 0, regie.Errorf(regie.CodeNotFound, "there is no such call: the numbers stand behind the calls")
+	}
+	return n, nil
+}
+
+// Read returns how to read a call by its number, as Find has it: beside what goes on.
+func (c *Calls) Read(number int) func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
+	one := c.done[number-1]
+	return func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
+		view, err := control.Get(ctx, one.round)
+		if err != nil {
+			return nil, err
+		}
+		for i := range view.Exchanges {
+			for k := range view.Exchanges[i].Calls {
+				if call := &view.Exchanges[i].Calls[k]; call.ID == one.id {
+					return call, nil
+				}
+			}
+		}
+		for i := range view.Enrichments {
+			for k := range view.Enrichments[i].Calls {
+				if call := &view.Enrichments[i].Calls[k]; call.ID == one.id {
+					return call, nil
+				}
+			}
+		}
+		return nil, regie.Errorf(regie.CodeNotFound, "there is no such call: the numbers stand behind the calls")
+	}
+}
+
+// maxShown is how many lines of a result are written when it is unfolded.
+const maxShown = 400
+
+// Unfold writes what a call was asked and what came of it.
+func Unfold(t *text.Printer, call *regie.Call, number int, note func(line string)) {
+	excerpt := func(text string) {
+		for _, line := range Ends(t, text, maxShown, 0) {
+			note(line)
+		}
+	}
+	note(fmt.Sprintf("→ [%d] %s", number, plain.Line(call.Tool)))
+	arguments := Pretty([]byte(call.Arguments))
+	if len(call.Executed) > 0 {
+		arguments = Pretty(call.Executed)
+	}
+	excerpt(string(arguments))
+	outcome := call.Result
+	if call.Error != nil {
+		outcome = string(call.Error.Code) + ": " + call.Error.Message
+	}
+	if call.NotRun != "" {
+		outcome = string(call.NotRun) + " " + outcome
+	}
+	note("  " + t.T("result") + ": " + string(call.State))
+	excerpt(outcome)
+}
