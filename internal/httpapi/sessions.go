@@ -72,7 +72,8 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
-	out, err := s.Control.Sessions(ctx, store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type), Before: before, Limit: limit + 1})
+	filter := store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type), Before: before, Limit: limit + 1}
+	out, err := s.Control.Sessions(ctx, filter)
 	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
 }
 
