@@ -11,6 +11,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -399,4 +400,16 @@ func TestSpent(t *testing.T) {
 		in.Limits.Seconds = 1
 		expect(t, b.ask(in), regie.EndLimit, "NOT_RUN OVER_LIMIT", "NOT_RUN OVER_LIMIT")
 	})
+}
+
+// TestLastChat has an automation that worked after a chat not be taken for the last chat.
+func TestLastChat(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("Hello."), says("Done.")))
+	chatted := b.run(everything)
+	b.ask(b.unattended(""))
+	past, err := chat.Open(t.Context(), b.connect(), b.request(everything).Root, "last", 5)
+	if err != nil || past.View.ID != chatted.Session.ID {
+		t.Errorf("%s, %v; want %s", past.View.ID, err, chatted.Session.ID)
+	}
 }

@@ -50,9 +50,9 @@ type Past struct {
 	Last, Running regie.ID
 }
 
-// Open finds the chat that a person names, as FindSession does, and reads its last rounds. It returns CodeNotFound for what is no chat.
+// Open finds the chat that a person names, as FindSession does, where the last one is the last chat, and reads its last rounds. It returns CodeNotFound for what is no chat.
 func Open(ctx context.Context, control dispatch.Control, root, name string, most int) (Past, error) {
-	found, err := FindSession(ctx, control, root, name)
+	found, err := findSession(ctx, control, root, name, regie.SessionChat)
 	if err == nil && found.Type != regie.SessionChat {
 		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)
 	}

@@ -17,9 +17,14 @@ import (
 // FindSession returns the one session that a person names: by its id or that of one of its runs, by the last four or more characters of
 // one, by its first eight or more, or as "last", the one of the workspace at root where something happened last. Errors are those of Find.
 func FindSession(ctx context.Context, control dispatch.Control, root, name string) (store.SessionSummary, error) {
+	return findSession(ctx, control, root, name, "")
+}
+
+// findSession is FindSession, of which the last one is one of a kind; "" is any.
+func findSession(ctx context.Context, control dispatch.Control, root, name string, last regie.SessionType) (store.SessionSummary, error) {
 	filter := store.SessionFilter{Root: root}
 	if name == "last" {
-		filter.Limit = 1
+		filter.Limit, filter.Type = 1, last
 	} else if id, err := regie.ParseID(name); err == nil {
 		filter.ID = id
 	} else if filter.Short, err = PartOfID(name); err != nil {
