@@ -18,6 +18,7 @@ var sought = []struct {
 }{
 	{"a rare word", workspace.Query{Text: "ErrDeadlineExceeded"}},
 	{"a frequent word", workspace.Query{Text: "todo"}},
+	{"a word of every tenth line", workspace.Query{Text: "return"}},
 	{"a word that is not there", workspace.Query{Text: "no such word"}},
 	{"an expression with a word", workspace.Query{Text: `func \w+Deadline`, Regex: true}},
 	{"an expression without one", workspace.Query{Text: `\w+\s*:=\s*\d+`, Regex: true}},
