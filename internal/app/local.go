@@ -154,12 +154,9 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case l.readOnly:
 		return errRunsNothing
-	case !in.Settings.IsZero() && in.Settings != l.config.FingerprintOf(in.Provider):
-		if at := l.served.Load(); at != nil { // it does not end with a run
-			return regie.Errorf(regie.CodeConflict,
-				"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, l.config.DataDir, *at)
-		}
-		return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
+	}
+	if err := l.sameModel(in); err != nil {
+		return err
 	}
 	switch in.WhenBusy {
 	case "", store.Queue, store.Steer, store.Reject:

@@ -69,12 +69,27 @@ func (l *local) named(in *dispatch.RunRequest) error {
 		}
 	}
 	if in.Provider != "" {
+		if err := l.sameModel(in); err != nil { // which also says why a provider is not there
+			return err
+		}
 		if err := l.provider(in.Provider); err != nil {
 			return err
 		}
 	}
 	in.Model = l.config.ModelOf(in.Provider, in.Model)
 	return nil
+}
+
+// sameModel returns CodeConflict where who asks, on this machine, has other settings of the model than this engine.
+func (l *local) sameModel(in *dispatch.RunRequest) error {
+	if in.Settings.IsZero() || in.Settings == l.config.FingerprintOf(in.Provider) {
+		return nil
+	}
+	if at := l.served.Load(); at != nil { // it does not end with a run
+		return regie.Errorf(regie.CodeConflict,
+			"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, l.config.DataDir, *at)
+	}
+	return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
 }
 
 // provider returns CodeNotFound for one that is not configured.

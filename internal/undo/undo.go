@@ -118,7 +118,10 @@ func (u *Undoer) Undo(ctx context.Context, in Request) (regie.Undo, error) {
 		return regie.Undo{}, err
 	}
 	source, target, err := u.find(ctx, in)
-	if err != nil {
+	if err != nil { // what it means may have been undone meanwhile by this very request, heard twice
+		if known, failed := u.Store.Undo(ctx, in.UndoID); failed == nil {
+			return u.repeated(ctx, known, in)
+		}
 		return regie.Undo{}, err
 	}
 	leave, err := u.alone(ctx, source.Workspace.ID, source.Session.ID)
