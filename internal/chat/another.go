@@ -51,6 +51,9 @@ func (c *Chat) takeUp(ctx context.Context, past *Past) {
 	}
 	c.stream.Past(past)
 	c.last, c.round, c.own = past.Last, past.Running, OwnRunning(past)
+	if !c.round.IsZero() { // how it ends counts for the exit code
+		c.rounds = append(c.rounds, c.round)
+	}
 	c.become(past.View.State)
 	c.seen = past.View.Head
 	c.feed = Follow(ctx, c.Control, c.session, past.View.Head)
@@ -148,7 +151,11 @@ func (c *Chat) agent(ctx context.Context, name string) error {
 		if agents[i].Name != name {
 			continue
 		}
-		if c.Request.Agent != name && !c.last.IsZero() {
+		if c.Request.Agent == name {
+			name = ""
+			break
+		}
+		if !c.last.IsZero() {
 			c.fresh(ctx, regie.NewID())
 		}
 		c.Request.Agent = name

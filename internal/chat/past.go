@@ -237,8 +237,9 @@ func (s *Stream) pastCalls(calls []regie.Call, own bool) {
 			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", call.RoundID))
 			continue
 		}
-		for _, line := range s.fold.result(s.Text, &o) {
-			if s.Mark != nil {
+		lines := s.fold.result(s.Text, &o)
+		for n, line := range lines {
+			if s.Mark != nil && n == len(lines)-1 {
 				line += s.Mark(call.ID)
 			}
 			s.Note(line)

@@ -131,12 +131,16 @@ func (s *Stream) Item(item dispatch.Item) {
 	if id, is := OwnCall(item.Event); is {
 		s.command = id
 	}
-	for _, line := range s.fold.Lines(s.Text, item.Event) {
+	lines := s.fold.Lines(s.Text, item.Event)
+	for i, line := range lines {
 		if s.ends(item.Event) {
 			s.came = item.Event
 			continue
 		}
-		s.Note(line + s.mark(item.Event))
+		if i == len(lines)-1 { // what stands before it is of other calls
+			line += s.mark(item.Event)
+		}
+		s.Note(line)
 	}
 	switch item.Event.Type {
 	case regie.EventMessage:

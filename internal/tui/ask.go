@@ -244,6 +244,7 @@ func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea
 			return a.again(m)
 		case regie.CodeExpired, regie.CodeNotFound:
 			m.overtaken(a)
+			m.due = waiting(m.state)
 			return nil
 		}
 		a.mode = choosing

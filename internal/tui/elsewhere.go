@@ -114,6 +114,7 @@ func (a *approving) again(m *model) tea.Cmd {
 			}
 			if len(inbox.Approvals) == 0 || inbox.Approvals[0].State != regie.ApprovalOpen {
 				m.overtaken(a)
+				m.due = waiting(m.state)
 				return nil
 			}
 			a.asked = inbox.Approvals[0]
@@ -140,7 +141,7 @@ func (q *questioning) heard(m *model, body json.RawMessage) {
 	if json.Unmarshal(body, &event) != nil || event.ID != q.asked.ID || event.State == regie.WaitOpen || q.busy {
 		return
 	}
-	if event.Reply != nil && !m.busyOps { // else a message of this chat may be the answer
+	if event.Reply != nil {
 		m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), m.answer(event.Reply)))
 	}
 	m.overtaken(q)

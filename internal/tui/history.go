@@ -120,7 +120,7 @@ func (h *history) further(m *model) tea.Cmd {
 		return func() tea.Cmd {
 			h.reading = false
 			if err != nil {
-				h.wants = false
+				h.wants, m.hint = false, ""
 				return nil
 			}
 			h.before(said)
@@ -164,6 +164,7 @@ func (h *history) goOn(m *model) tea.Cmd {
 	h.wants = !h.look(h.looked)
 	switch {
 	case !h.wants:
+		m.hint = ""
 		return nil
 	case h.end && h.sessions >= maxSessions || len(h.list) >= maxHistory:
 		m.hint = m.Text.T("nothing older is looked through than %s", h.from.At.Local().Format("2006-01-02 15:04"))

@@ -20,6 +20,8 @@ type meter struct {
 	resumed map[regie.ID]bool
 	counted map[regie.ID]regie.Spending
 	today   store.Spent
+	// asked and heard count what was read of it: an older reading does not replace a newer one.
+	asked, heard int
 	// provider and model are what the newest run was asked with, "" where the person has chosen another one since.
 	provider, model string
 }
@@ -91,6 +93,9 @@ func (g *meter) nearest(round regie.ID, spent regie.Spending) (out capped) {
 		{ofWorkspace, g.today.Workspace.Cost, caps.Workspace},
 		{ofDay, g.today.All.Cost, caps.Day},
 	} {
+		if c.of == ofRound && round.IsZero() {
+			continue
+		}
 		if c.most > 0 && (out.most == 0 || float64(c.has)*float64(out.most) > float64(out.has)*float64(c.most)) {
 			out = c
 		}
@@ -112,6 +117,8 @@ func (g *meter) spent() regie.Spending {
 // measure reads what a round has cost, and what today has: of all rounds where it is zero.
 func (m *model) measure(round regie.ID) tea.Cmd {
 	session, root := m.session, m.Request.Root
+	m.meter.asked++
+	number := m.meter.asked
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		var view store.RoundView
 		var err error
@@ -120,9 +127,10 @@ func (m *model) measure(round regie.ID) tea.Cmd {
 		}
 		today, failed := m.Control.Spent(ctx, root)
 		return func() tea.Cmd {
-			if session != m.session {
+			if session != m.session || number < m.meter.heard { // one that was asked later is here already
 				return nil
 			}
+			m.meter.heard = number
 			if err == nil && !round.IsZero() {
 				m.meter.round(round, view.Spent, view.Round.Limits)
 			}

@@ -28,6 +28,7 @@ func TestMeter(t *testing.T) {
 			name: "the run's is nearest", today: store.Spent{Caps: regie.Caps{Session: 5 * dollar, Round: dollar}}, round: fresh,
 			costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: known(dollar / 2)}, want: "cost $1.50 · this run $0.50 of $1.00",
 		},
+		{name: "a run's cap while none goes on", today: store.Spent{Caps: regie.Caps{Round: dollar}}, costs: map[regie.ID]regie.Spending{old: known(dollar / 2)}, want: "cost $0.50"},
 		{
 			name: "the day's is nearest", today: store.Spent{All: known(19 * dollar), Caps: regie.Caps{Session: 5 * dollar, Day: 20 * dollar}}, round: fresh,
 			costs: map[regie.ID]regie.Spending{fresh: known(dollar)}, want: "cost $1.00 · today $19.00 of $20.00",

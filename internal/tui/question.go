@@ -153,8 +153,9 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
 			if m.dialog == dialog(q) {
 				if err != nil {
 					m.overtaken(q)
+				} else {
+					m.closeDialog()
 				}
-				m.closeDialog()
 				m.due = waiting(m.state)
 				m.later[q.asked.ID] = true // it is answered; what else waits is asked
 			}

@@ -229,11 +229,17 @@ func (m *model) settled() {
 
 // begin takes up the session that was asked for.
 func (m *model) begin() tea.Cmd {
-	m.paper.line([]span{{"regie ", style{bold: true}}, {plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}}})
 	if m.Continue == "" {
 		return nil
 	}
 	return m.resume(m.Continue)
+}
+
+// greeting says where the chat is. It is written before anything is drawn, so that what is drawn never begins on the terminal's first line: what is erased from
+// there on some terminals (tmux) keep.
+func (m *model) greeting() string {
+	m.paper.wrote = true
+	return paint([]span{{"regie ", style{bold: true}}, {plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}}}, m.screen.colours)
 }
 
 // resume goes on with a chat.
@@ -291,7 +297,9 @@ func (m *model) fresh(session regie.ID) {
 	m.due, m.interrupting, m.stop = false, false, ""
 	m.work.forget()
 	m.own = regie.ID{}
-	m.meter = newMeter(m.meter.today)
+	last := m.meter
+	m.meter = newMeter(last.today)
+	m.meter.asked, m.meter.heard = last.asked, last.asked // what is under way was asked for the other chat
 	m.closeDialog()
 }
 
@@ -319,12 +327,22 @@ func (m *model) read() tea.Cmd {
 func (m *model) send(typed string, when store.WhenBusy) tea.Cmd {
 	request := m.Request
 	request.ClientID, request.SessionID, request.Text, request.WhenBusy = regie.NewID().String(), m.session, typed, when
+	answers := waiting(m.state)
+	if answers { // what is heard of a question that this answers comes after it
+		m.hold()
+	}
 	return m.inOrder(func(ctx context.Context) func() tea.Cmd {
 		if request.Segments = chat.Mentions(typed, m.Look); request.Segments != nil {
 			request.Text = ""
 		}
 		run, err := m.Control.Submit(ctx, request)
-		return func() tea.Cmd { return m.sent(request.SessionID, typed, when, run, err) }
+		return func() tea.Cmd {
+			cmd := m.sent(request.SessionID, typed, when, run, err)
+			if answers {
+				cmd = tea.Batch(cmd, m.release())
+			}
+			return cmd
+		}
 	})
 }
 
@@ -342,6 +360,11 @@ func (m *model) sent(session regie.ID, typed string, when store.WhenBusy, run di
 	case run.Answered:
 		m.note("› " + strings.ReplaceAll(typed, "\n", "\n  "))
 		m.note(m.Text.T("taken as the answer"))
+		if q, ok := m.dialog.(*questioning); ok {
+			m.later[q.asked.ID] = true // it is answered; what else waits is asked
+			m.closeDialog()
+			m.due = waiting(m.state)
+		}
 	case run.Pending && when == store.Steer:
 		m.runHint = m.Text.T("the agent gets it with its next step")
 	case run.Pending:

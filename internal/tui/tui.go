@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -24,6 +25,9 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	}()
 	out := &terminal{File: c.Out, live: m.screen.last}
 	m.screen.stands = out.drawn.Load
+	if _, err := fmt.Fprintf(c.Out, "\r%s\x1b[K\r\n", m.greeting()); err != nil {
+		return m.result, err
+	}
 	program := tea.NewProgram(
 		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env), tea.WithoutSignalHandler(), tea.WithFilter(m.reflow(out)),
 		tea.WithFPS(120), // a key is seen within 9 ms
