@@ -15,8 +15,8 @@ const maxNested = 10
 // before are words that come before a command, and programs that run the command behind them, with the options of theirs that take a value.
 var before = map[string][]string{
 	"if": nil, "then": nil, "else": nil, "elif": nil, "do": nil, "while": nil, "until": nil, "!": nil, "{": nil, "}": nil, "time": nil, "exec": {"-a"}, "command": nil,
-	"builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil, "chronic": nil, "winpty": nil, "nice": {"-n"}, "ionice": {"-c", "-n"}, "env": {"-u", "-C"}, "sudo": {"-u", "-g"}, "doas": {"-u"},
-	"timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
+	"builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil, "chronic": nil, "winpty": nil, "nice": {"-n"}, "ionice": {"-c", "-n"}, "env": {"-u", "-C"},
+	"sudo": {"-u", "-g"}, "doas": {"-u"}, "timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
 }
 
 // interpreters are programs that run a file which is named to them, with the letters of the option behind which code stands.
