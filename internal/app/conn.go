@@ -292,12 +292,21 @@ func (c *Conn) detach(control dispatch.Control) bool {
 // Submit implements dispatch.Control. The client id of the request makes asking again harmless.
 func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	return on(ctx, c, func(control dispatch.Control) (dispatch.Run, error) {
-		if settings := &c.options.Config; settings.Server == "" && c.isClient(control) && otherRules(settings) {
-			return dispatch.Run{}, regie.Errorf(regie.CodeConflict, "process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
-				holder(settings.DataDir), settings.DataDir)
+		if err := c.sameRules(control); err != nil {
+			return dispatch.Run{}, err
 		}
 		return control.Submit(ctx, in)
 	})
+}
+
+// sameRules refuses what lets an engine work by other rules than those of the file that was named.
+func (c *Conn) sameRules(control dispatch.Control) error {
+	settings := &c.options.Config
+	if settings.Server != "" || !c.isClient(control) || !otherRules(settings) {
+		return nil
+	}
+	return regie.Errorf(regie.CodeConflict, "process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
+		holder(settings.DataDir), settings.DataDir)
 }
 
 // Interrupt implements dispatch.Control.
@@ -312,7 +321,12 @@ func (c *Conn) Pause(ctx context.Context, round regie.ID) error {
 
 // Resume implements dispatch.Control.
 func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
-	return c.say(ctx, func(control dispatch.Control) error { return control.Resume(ctx, round) })
+	return c.say(ctx, func(control dispatch.Control) error {
+		if err := c.sameRules(control); err != nil {
+			return err
+		}
+		return control.Resume(ctx, round)
+	})
 }
 
 func (c *Conn) say(ctx context.Context, fn func(dispatch.Control) error) error {
@@ -353,17 +367,32 @@ func (c *Conn) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox
 
 // Decide implements dispatch.Control. The request's id makes asking again harmless.
 func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) { return control.Decide(ctx, in) })
+	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) {
+		if err := c.sameRules(control); err != nil {
+			return store.Resolved{}, err
+		}
+		return control.Decide(ctx, in)
+	})
 }
 
 // Answer implements dispatch.Control, as Decide.
 func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) { return control.Answer(ctx, in) })
+	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) {
+		if err := c.sameRules(control); err != nil {
+			return store.Resolved{}, err
+		}
+		return control.Answer(ctx, in)
+	})
 }
 
 // Resolve implements dispatch.Control.
 func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
-	return c.say(ctx, func(control dispatch.Control) error { return control.Resolve(ctx, in) })
+	return c.say(ctx, func(control dispatch.Control) error {
+		if err := c.sameRules(control); err != nil {
+			return err
+		}
+		return control.Resolve(ctx, in)
+	})
 }
 
 // Rules implements dispatch.Control.

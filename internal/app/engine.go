@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -82,6 +83,7 @@ type Engine struct {
 	indexes *indexes   // nil until it is wired
 
 	holder, place string // as holderName gives them
+	token         string // of its server, or what that will be: it is masked before it is written
 	proxy         *passer
 	counts        atomic.Pointer[metrics.Metrics] // nil where nobody counts
 }
@@ -189,6 +191,9 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.Models == nil {
 		o.Models = Models(o.Config)
 	}
+	if e.token, err = ReadToken(o.Config.DataDir); err != nil { // what is wrong with it whoever serves is told
+		e.token = access.NewSecret()
+	}
 	if o.ApprovalTTL == 0 {
 		o.ApprovalTTL = o.Config.File.Approvals.Expire
 	}
@@ -205,7 +210,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
-		Price: o.Config.Price, Caps: o.Config.File.Caps, Mask: mask(o.Config),
+		Price: o.Config.Price, Caps: o.Config.File.Caps, Mask: mask(&o.Config, e.token),
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks

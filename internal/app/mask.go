@@ -1,18 +1,41 @@
 package app
 
 import (
+	"maps"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/provider/wire"
+	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// mask is what takes this Regie's keys and tokens out of what tools say (spec 11.3).
-func mask(c config.Config) *tool.Mask {
-	keys := c.Keys(os.Getenv)
-	secrets := make([]tool.Secret, len(keys))
-	for i, key := range keys {
-		secrets[i] = tool.Secret(key)
+// mask is what takes this Regie's keys and tokens out of what tools say (spec 11.3). token is that of its server.
+func mask(c *config.Config, token string) *tool.Mask {
+	secrets := []tool.Secret{{Name: tokenName, Value: token}}
+	for _, key := range c.Keys(os.Getenv) {
+		// What people give to a server on their own machine that wants no key is any word (lm-studio).
+		if u, err := url.Parse(key.Server); key.Server == "" || err != nil || !wire.IsLoopback(u.Hostname()) {
+			secrets = append(secrets, tool.Secret{Name: key.Name, Value: key.Value})
+		}
+	}
+	for _, name := range c.File.MCPNames() {
+		server := c.File.MCPServers[name]
+		for _, set := range []map[string]string{server.Env, server.Headers} {
+			for _, variable := range slices.Sorted(maps.Keys(set)) {
+				value, at := set[variable], "mcp_servers."+name+"."+variable
+				if !sandbox.IsSecret(variable, value) { // a mode or a level is none
+					continue
+				}
+				secrets = append(secrets, tool.Secret{Name: at, Value: value})
+				if _, bare, ok := strings.Cut(value, " "); ok && strings.EqualFold(variable, "Authorization") { // Bearer and the like
+					secrets = append(secrets, tool.Secret{Name: at, Value: bare})
+				}
+			}
+		}
 	}
 	return tool.NewMask(secrets)
 }

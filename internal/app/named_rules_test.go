@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -40,6 +42,15 @@ func TestNamedSettingsOfAClient(t *testing.T) {
 		}
 		if err == nil {
 			expect(t, b.await(client, run), regie.EndAnswered)
+		}
+		_, decided := client.Decide(t.Context(), dispatch.DecideRequest{})
+		_, answered := client.Answer(t.Context(), dispatch.AnswerRequest{})
+		for what, err := range map[string]error{
+			"Resume": client.Resume(t.Context(), regie.NewID()), "Decide": decided, "Answer": answered, "Resolve": client.Resolve(t.Context(), dispatch.ResolveRequest{}),
+		} {
+			if err == nil || strings.Contains(err.Error(), "decides by other settings") != row.refused {
+				t.Errorf("%s: %s: %v", row.name, what, err)
+			}
 		}
 		if _, err := client.Sessions(t.Context(), store.SessionFilter{}); err != nil {
 			t.Errorf("%s: who only looks is refused: %v", row.name, err)

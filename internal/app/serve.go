@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -146,7 +147,7 @@ func (c *ServeConfig) secure() bool { return c.CertFile != "" || c.KeyFile != ""
 // Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond this machine without HTTPS, and the codes of
 // what cannot be listened on or read.
 func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
-	token, err := loadToken(e.config.DataDir)
+	token, err := loadToken(e.config.DataDir, e.token)
 	if err != nil {
 		return nil, err
 	}
@@ -373,18 +374,18 @@ const tokenName = "api.token"
 // TokenPath is where the token of the server of a data directory lies.
 func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
 
-// loadToken reads the token of a data directory, and makes it the first time: readable by its owner alone (spec 11.2).
-func loadToken(dir string) (string, error) {
+// loadToken reads the token of a data directory, and makes it of fresh the first time: readable by its owner alone (spec 11.2).
+func loadToken(dir, fresh string) (string, error) {
 	token, err := ReadToken(dir)
 	if regie.CodeOf(err) != regie.CodeNotFound {
 		return token, err
 	}
+	token = cmp.Or(fresh, access.NewSecret())
 	path := TokenPath(dir)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", dirError(err, dir)
 	}
-	token = access.NewSecret()
 	_, err = f.WriteString(token + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(dirError(err, dir), os.Remove(path))

@@ -20,7 +20,7 @@ type FileRule struct {
 	Below bool
 	Argv  []string
 	// Cwd is the directory of a command that a rule allows: empty is the workspace itself, with /** behind it also what lies below, ** is any. What runs is decided
-	// by the files that lie there (a Makefile), so elsewhere it is another command. A rule that asks or forbids holds in any.
+	// by the files that lie there (a Makefile), so elsewhere it is another command. A rule with one allows nothing but commands. A rule that asks or forbids holds in any.
 	Cwd     string
 	Verdict regie.Verdict
 	Where   string // the file and the place in it, for people
@@ -58,10 +58,12 @@ func (c *FileCall) command() (command regie.Command, literal bool) {
 // commands, so one that a shell runs asks each time, also under a rule about every call.
 func (r *FileRule) covers(call *FileCall) bool {
 	command, literal := call.command()
-	if r.Verdict != regie.VerdictAllow || !call.Runs && !literal {
+	switch {
+	case r.Verdict != regie.VerdictAllow:
 		return true
-	}
-	if !literal {
+	case !call.Runs && !literal:
+		return r.Cwd == "" // a directory narrows to the commands in it
+	case !literal:
 		return false
 	}
 	above, below := strings.CutSuffix(r.Cwd, "/**")

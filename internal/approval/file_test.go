@@ -51,6 +51,9 @@ func TestFileRules(t *testing.T) {
 		{"nor under every tool", approval.FileRule{Tool: "*", Cwd: "**", Verdict: allow}, "shell.shell_exec", map[string]any{"command": "git push > x"}, regie.VerdictAsk},
 		{"every command is forbidden", approval.FileRule{Tool: "shell.*", Verdict: forbid}, "shell.shell_exec", map[string]any{"command": "git push | x"}, forbid},
 		{"a tool without commands", approval.FileRule{Tool: "*", Verdict: allow}, "a.b", map[string]any{"command": "x | y"}, allow},
+		{"a directory of commands says nothing of a write", approval.FileRule{Tool: "files.write_file", Cwd: "docs", Verdict: allow}, "files.write_file", map[string]any{"path": "a.txt"}, regie.VerdictAsk},
+		{"nor of a write in it", approval.FileRule{Tool: "*", Cwd: "docs/**", Verdict: allow}, "files.write_file", map[string]any{"path": "docs/a.txt"}, regie.VerdictAsk},
+		{"nor does any directory", approval.FileRule{Tool: "*", Cwd: "**", Verdict: allow}, "a.b", map[string]any{"command": "x"}, regie.VerdictAsk},
 		{"what is not literal is not allowed", approval.FileRule{Tool: "*", Argv: []string{"git", "push"}, Verdict: allow}, "a.b", map[string]any{"command": "git push"}, regie.VerdictAsk},
 	} {
 		t.Run(row.name, func(t *testing.T) {

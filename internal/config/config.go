@@ -322,15 +322,18 @@ func (c *Config) Origins() []string {
 type Key struct {
 	Name  string // the variable that it stands in, else the setting
 	Value string
+	// Server is the address of the model server that it is for, where it is written in a file for that alone.
+	Server string
 }
 
 // Keys are all that is secret in the settings, and the keys of vendors in the environment, whether they are used or not.
 func (c *Config) Keys(env func(string) string) (out []Key) {
-	add := func(name, value string) {
+	to := func(server, name, value string) {
 		if value != "" {
-			out = append(out, Key{name, value})
+			out = append(out, Key{name, value, server})
 		}
 	}
+	add := func(name, value string) { to("", name, value) }
 	add("REGIE_API_KEY", env("REGIE_API_KEY"))
 	add("REGIE_TOKEN", c.Token)
 	for _, name := range slices.Sorted(maps.Keys(vendors)) {
@@ -343,9 +346,13 @@ func (c *Config) Keys(env func(string) string) (out []Key) {
 		if p.APIKeyEnv != "" {
 			add(p.APIKeyEnv, p.APIKey)
 		}
-		add("providers."+name+".api_key", p.APIKey)
+		to(p.keyServer(), "providers."+name+".api_key", p.APIKey)
 	}
-	add("api_key", c.APIKey)
+	server := ""
+	if p := c.Providers[c.Provider]; p.APIKey == c.APIKey {
+		server = p.keyServer()
+	}
+	to(server, "api_key", c.APIKey)
 	for _, name := range c.File.MCPNames() {
 		for _, variables := range []map[string]string{c.File.MCPServers[name].EnvFrom, c.File.MCPServers[name].HeadersFrom} {
 			for _, variable := range slices.Sorted(maps.Values(variables)) {
@@ -354,7 +361,24 @@ func (c *Config) Keys(env func(string) string) (out []Key) {
 		}
 	}
 	add("database", c.Database)
+	if u, err := url.Parse(c.Database); err == nil && c.Database != "" {
+		password, _ := u.User.Password()
+		_, written, _ := strings.Cut(u.User.String(), ":")
+		for _, value := range []string{password, written, u.Query().Get("password"), env("PGPASSWORD")} {
+			if value != u.User.Username() && value != "postgres" && value != "password" { // which are words of any text
+				add("database password", value)
+			}
+		}
+	}
 	return out
+}
+
+// keyServer is the address that a key is for which a file holds itself; empty of any other.
+func (p *Provider) keyServer() string {
+	if !p.written {
+		return ""
+	}
+	return p.BaseURL
 }
 
 // Secrets are the keys of all providers, which must not be written anywhere.

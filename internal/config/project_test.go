@@ -122,6 +122,7 @@ func TestProjectRefuses(t *testing.T) {
 		{"an empty word", "approvals: {rules: [{tool: \"*\", argv: [a, \"\"], decision: ask}]}", "empty word"},
 		{"a cwd of a path", "approvals: {rules: [{tool: \"*\", path: a, cwd: b, decision: allow}]}", "commands alone"},
 		{"a cwd of what is forbidden", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: b, decision: forbid}]}", "every directory"},
+		{"a cwd of a tool that runs no command", "approvals: {rules: [{tool: files.write_file, cwd: b, decision: allow}]}", "runs no command"},
 		{"a cwd that leads out", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: ../b, decision: allow}]}", "cwd is"},
 		{"a cwd of a pattern", "approvals: {rules: [{tool: \"*\", argv: [a], cwd: \"a*/**\", decision: allow}]}", "cwd is"},
 		{"many", "approvals: {rules: [" + strings.Repeat("{tool: \"*\", decision: ask},", 501) + "]}", "more than 500"},

@@ -63,6 +63,8 @@ func (r Rule) check(file, at string) error {
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a path and a cwd: a cwd is about commands alone", at, file)
 	case r.Cwd != "" && decisions[r.Decision] != regie.VerdictAllow:
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a cwd: it narrows what is allowed, and a rule that asks or forbids holds in every directory", at, file)
+	case r.Cwd != "" && !r.aboutCommands():
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a cwd, and %s runs no command: only %s takes one", at, file, r.Tool, commandTool)
 	case r.Cwd != "" && r.Cwd != "**" && r.Cwd != "." && !plainPlace(strings.TrimSuffix(r.Cwd, "/**")):
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s: cwd is %q: write a directory as docs, one with all below as docs/**, or ** for any", at, file, r.Cwd)
 	case r.Path == "" || r.Path == "**":
@@ -72,6 +74,15 @@ func (r Rule) check(file, at string) error {
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s: path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", at, file, r.Path)
 	}
 	return nil
+}
+
+// commandTool is the tool whose calls run commands.
+const commandTool = "shell.shell_exec"
+
+// aboutCommands reports whether the rule's pattern can name a tool that runs commands.
+func (r Rule) aboutCommands() bool {
+	ok, err := path.Match(r.Tool, commandTool)
+	return ok && err == nil
 }
 
 // plainPlace reports whether a path means one place below the workspace, letter by letter.

@@ -50,8 +50,3 @@ func meaningOf(key, value string) meaning {
 		return harmless
 	}
 }
-
-// words are what of a command could be a path: without quotes, and without the letters that divide commands in a shell.
-func words(command string) []string {
-	return strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>$={}!", r) })
-}

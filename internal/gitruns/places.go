@@ -166,14 +166,16 @@ func (f *finder) hooks(dir string) {
 	}
 }
 
-// command notes the programs of a command that lie in the workspace, and what it hands to them.
+// command notes the programs of a command that lie in the workspace.
 func (f *finder) command(command string) {
-	for _, word := range words(command) {
-		for _, base := range f.bases {
-			path := f.expanded(word, base)
-			info, err := os.Stat(path)
-			if err == nil && !info.IsDir() || err != nil && strings.ContainsAny(word, `/\`) && !strings.HasPrefix(word, "-") {
-				f.note(path)
+	for _, base := range f.bases {
+		is := func(word string) (file, directory bool) {
+			info, err := os.Stat(f.expanded(word, base))
+			return err == nil && !info.IsDir(), err == nil && info.IsDir()
+		}
+		for _, word := range programs(command, func(word string) bool { file, _ := is(word); return file }) {
+			if _, directory := is(word); !directory {
+				f.note(f.expanded(word, base))
 			}
 		}
 	}

@@ -123,8 +123,11 @@ func TestPlaces(t *testing.T) {
 		{"what may be included", map[string]string{"w/.git/config": "[includeIf \"onbranch:x\"]\n\tpath = ../.gitconfig\n"}, nil, []string{".gitconfig"}},
 		{"a monitor", map[string]string{"w/.git/config": "[core]\n\tfsmonitor = tools/watch\n"}, nil, []string{"tools/watch"}},
 		{"a switch", map[string]string{"w/.git/config": "[core]\n\tfsmonitor = true\n\tpager = less -R\n"}, nil, nil},
-		{"filters", map[string]string{"w/.git/config": "[filter \"a\"]\n\tclean = node 'scripts/clean.js' %f\n\tsmudge = run.sh\n", "w/run.sh": "", "w/scripts/x": ""}, nil, []string{"run.sh", "scripts/clean.js"}},
+		{"filters", map[string]string{"w/.git/config": "[filter \"a\"]\n\tclean = node 'scripts/clean.js' %f\n\tsmudge = sh run.sh\n", "w/run.sh": "", "w/scripts/x": ""}, nil, []string{"run.sh", "scripts/clean.js"}},
 		{"what a filter is handed", map[string]string{"w/.git/config": "[alias]\n\ta = !git log src/\n\tb = log src/a\n", "w/src/a": ""}, nil, nil},
+		{"what aliases hand to git", map[string]string{
+			"w/.git/config": "[alias]\n\tpushall = !git push origin main\n\tx = !git add package.json\n\ty = !git add -A . ':(exclude)dist/'\n", "w/main": "", "w/package.json": "",
+		}, nil, nil},
 		{"an alias", map[string]string{"w/.git/config": "[alias]\n\ta = !./tools/a && x\n"}, nil, []string{"tools/a"}},
 		{"the user's", map[string]string{"home/.gitconfig": "[core]\n\thooksPath = .hooks\n[include]\n\tpath = $W/mine\n"}, nil, []string{".hooks", "mine"}},
 		{"the user's, elsewhere", map[string]string{"home/.config/git/config": "[core]\n\thooksPath = ~/../w/h\n"}, nil, []string{"h"}},

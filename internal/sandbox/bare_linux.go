@@ -5,14 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
-// gitRuns are the parts of a repository that make git run programs, or take another place's parts for this one's; nobody else may write them. A rebase that
-// was interrupted is among them: what stands in its list of steps is run when it goes on.
-var gitRuns = []string{"hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer"}
-
-// gitTraps are those of them that git needs not have, and believes as soon as they are there.
-var gitTraps = []string{"commondir", "config.worktree", "rebase-merge", "rebase-apply", "sequencer"}
+// gitRuns and gitTraps are what of a repository nobody may write, and what of it nobody may make.
+var gitRuns, gitTraps = gitruns.Runs(), gitruns.Traps()
 
 // gitStores are directories of a repository in which nobody works.
 var gitStores = []string{"objects", "refs", "reftable", "logs", "hooks", "info", "branches", "modules", "worktrees"}

@@ -22,6 +22,11 @@ var (
 	plainName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
+// IsSecret reports whether a variable, or a header, looks like one that holds a key or a password, by its name or its value.
+func IsSecret(name, value string) bool {
+	return secretName.MatchString(name) || secretValue.MatchString(value)
+}
+
 // Environment is what a command gets of an environment: an allow list without whatever looks like a secret, and the variables that the
 // settings name. Of PATH only absolute directories outside the workspace are left, so that a file there is never taken for a program of the system.
 func Environment(environ, named []string, root string) []string {
@@ -33,7 +38,7 @@ func Environment(environ, named []string, root string) []string {
 			continue
 		}
 		wished := slices.Contains(named, name)
-		if !wished && (!slices.Contains(passed, name) || secretName.MatchString(name) || secretValue.MatchString(value)) {
+		if !wished && (!slices.Contains(passed, name) || IsSecret(name, value)) {
 			continue
 		}
 		if name == "PATH" {

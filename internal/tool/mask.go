@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -57,6 +58,20 @@ func (m *Mask) Text(text string) string {
 	}
 	out, _ := m.scan(text, true)
 	return out
+}
+
+// Placed is a placeholder of the mask that stands in a text and did not stand in what was there before: who wrote it has read that, and means the secret. It is
+// empty where there is none.
+func (m *Mask) Placed(before []byte, text string) string {
+	if m == nil {
+		return ""
+	}
+	for _, s := range m.secrets {
+		if strings.Contains(text, s.Name) && !bytes.Contains(before, []byte(s.Name)) {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // scan masks a text. Where more may follow, what could be the beginning of a secret at its end is held back.

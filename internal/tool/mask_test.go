@@ -79,6 +79,9 @@ func TestMasked(t *testing.T) {
 			}
 			return regie.Preview{Sentence: regie.Say("%s", canary), Diff: canary, Warnings: []regie.Sentence{regie.Say("%s", canary)}}, nil
 		},
+		MustAsk: func(context.Context, *Invocation, none) []regie.Sentence {
+			return []regie.Sentence{regie.Say("it reads %s", canary)}
+		},
 		Track: func(context.Context, *Invocation) (Tracked, error) {
 			return Tracked{Told: "changed " + canary + "\n"}, nil
 		},
@@ -108,6 +111,14 @@ func TestMasked(t *testing.T) {
 		if refused == nil || refused.Code != regie.CodeFileNotFound || fails && ran.Error == nil || !fails && !strings.Contains(ran.Result, "[secret: KEY]") {
 			t.Errorf("got %+v, %+v", ran, refused)
 		}
+	}
+	for _, why := range MustAsk(t.Context(), leaky, inv) {
+		if text := why.String(); !strings.Contains(text, "[secret: KEY]") || strings.Contains(text, "CANARY") {
+			t.Errorf("a person is told %q", text)
+		}
+	}
+	if len(MustAsk(t.Context(), leaky, inv)) != 1 {
+		t.Error("nobody is asked")
 	}
 	if err := inv.Mask.error(NotDone{errors.New(canary)}); err.Error() != "[secret: KEY]" {
 		t.Errorf("got %v", err)

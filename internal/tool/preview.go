@@ -103,10 +103,10 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) { return guarded.MustAsk(ctx, inv), nil })
 	if a.err != nil {
-		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s", callError(a.err).Message))}
+		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s", callError(inv.Mask.error(a.err)).Message))}
 	}
 	for i := range a.value {
-		a.value[i] = harmless(a.value[i])
+		a.value[i] = harmless(inv.Mask.sentence(a.value[i]))
 	}
 	return a.value
 }

@@ -11,10 +11,7 @@ import (
 )
 
 // gitParts are the names that git gives to what lies in a repository, as folded gives them.
-var gitParts = []string{
-	"head", "objects", "refs", "reftable", "commondir", "gitdir", "config", "config.worktree", "hooks", "info", "logs", "packed-refs", "modules", "worktrees", "index",
-	"branches", "description", "shallow", "orig_head", "fetch_head",
-}
+var gitParts = gitruns.Parts()
 
 // isRepository reports whether git takes a directory for a repository, whatever it is called, by what lies in it: it would run what its hooks and its
 // configuration say for everybody who calls git there, or below. What the parts hold is not looked at: it can be written later.

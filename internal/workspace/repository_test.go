@@ -45,7 +45,8 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("surveyed %q, repositories %q", surveyed, found.Repositories)
 	}
 	for name, refused := range map[string]bool{
-		"x.git/config": true, "x.git/new": false, "x.git/tree/config": false, "half/config": false, "half/refs/r": true, "half/commondir": true, "docs/HEAD": false, "docs/objects/o": false,
+		"x.git/config": true, "x.git/new": false, "x.git/rebase-merge/git-rebase-todo": true, "x.git/rebase-apply/next": true, "x.git/sequencer/todo": true,
+		"x.git/tree/config": false, "half/config": false, "half/refs/r": true, "half/commondir": true, "docs/HEAD": false, "docs/objects/o": false,
 	} {
 		if _, err := p.root.Load(name, 100); (regie.CodeOf(err) == regie.CodePathProtected) != refused {
 			t.Errorf("%s: %v", name, err)

@@ -203,6 +203,9 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 	default:
 		after, err = written(&planned, &before, w)
 	}
+	if err == nil {
+		err = placed(inv, &before, w)
+	}
 	if err != nil {
 		return planned, before, nil, err
 	}
@@ -212,6 +215,26 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 	}
 	planned.After, planned.Size = regie.HashOf(after), len(after)
 	return planned, before, after, nil
+}
+
+// placed refuses what would put a placeholder where a secret stands: who read the file has seen the one and means the other, which would be lost.
+func placed(inv *tool.Invocation, before *workspace.Content, w wish) error {
+	if name := inv.Mask.Placed(before.Data, w.content); name != "" {
+		return holdsPlaceholder("content", name)
+	}
+	for i := range w.edits {
+		if name := inv.Mask.Placed(before.Data, w.edits[i].New); name != "" {
+			return holdsPlaceholder("edits", name)
+		}
+	}
+	return nil
+}
+
+func holdsPlaceholder(param, name string) error {
+	return tool.Advice{
+		Err:   regie.Errorf(regie.CodeBadArguments, "%s stands for a secret that is not shown: written as it is, the secret would be lost", name),
+		Param: param, Hint: "leave the place where it stands as it is: change what is around it with edit_file",
+	}
 }
 
 // written is what a write leaves, in the encoding of the file that is there.
