@@ -12,6 +12,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/text"
@@ -28,7 +29,7 @@ func TestResumeShowsAll(t *testing.T) {
 			close(asked)
 			<-r.Context().Done()
 		}
-	}, reply("Written."))
+	}, reply("Written."), reply("Something else."))
 	first := s.regie("run", "--allow", "files.write_file", "write two files")
 	<-asked
 	if err := first.cmd.Process.Kill(); err != nil {
@@ -51,18 +52,31 @@ func TestResumeShowsAll(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	since, starting := c.since(ctx, "last")
+	found, starting := c.since(ctx, "last")
 	conn, err := c.connect(ctx, app.Options{Starting: starting})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	round, err := c.resumed(ctx, conn, "last")
+	ended(ctx, t, conn, found.id)
+	request, err := c.start(ctx, false, "main", approval.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended(ctx, t, conn, round)
-	outcome, err := c.follow(ctx, conn, runFlags{resume: round, since: *since}, dispatch.RunRequest{}, nil)
+	request.Text = "something else"
+	later, err := conn.Submit(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(ctx, t, conn, later.RoundID.String())
+	if last, err := c.resumed(ctx, conn, "last"); err != nil || last != later.RoundID.String() {
+		t.Fatalf("the last run is %s, not %s: %v", last, later.RoundID, err)
+	}
+	flags := runFlags{resume: "last"} // was another run when the engine began
+	if err := c.takeUp(ctx, conn, &flags, found); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := c.follow(ctx, conn, flags, dispatch.RunRequest{}, nil)
 	if err != nil || outcome != nil {
 		t.Errorf("%v, %v", outcome, err)
 	}

@@ -220,10 +220,10 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	defer cancel()
 	engine, end := c.runStays()
 	defer end()
-	since, starting := c.since(attaching, f.resume)
+	taken, starting := c.since(attaching, f.resume)
 	conn, err := c.connect(attaching, app.Options{Engine: engine, Starting: starting, Resumed: func(rounds []regie.ID) {
 		for _, id := range rounds {
-			if _, other := chat.PickID([]regie.ID{id}, f.resume); f.resume == "" || other != nil {
+			if id.String() != taken.id {
 				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
 			}
 		}
@@ -231,10 +231,9 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
-	if f.resume, err = c.resumed(attaching, conn, f.resume); err != nil {
+	if err := c.takeUp(attaching, conn, &f, taken); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	f.since = *since
 	outcome, err = c.follow(ctx, conn, f, request, signals.first)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())
 	if closing := conn.Close(); err == nil {
@@ -243,14 +242,20 @@ func (c *command) begin(ctx context.Context, f runFlags, args []string, signals 
 	return outcome, err
 }
 
-// since is how far the log of a run that --resume names reaches before an engine that begins here goes on with it: all that comes then is shown, also
+// taken is the run that --resume names, as an engine found it that begins in this process.
+type taken struct {
+	id   string // empty where it was not found, or no engine begins here
+	head int64  // how far its log reached; 0 where it had ended
+}
+
+// since finds the run that --resume names, and how far its log reaches, before an engine that begins here goes on with it: all that comes then is shown, also
 // what happens before anybody listens.
-func (c *command) since(ctx context.Context, name string) (head *int64, starting func(dispatch.Control)) {
-	head = new(int64)
+func (c *command) since(ctx context.Context, name string) (*taken, func(stored dispatch.Control)) {
+	out := &taken{}
 	if name == "" {
-		return head, nil
+		return out, nil
 	}
-	return head, func(stored dispatch.Control) {
+	return out, func(stored dispatch.Control) {
 		id, err := c.resumed(ctx, stored, name)
 		if err != nil {
 			return // it is said later
@@ -259,10 +264,24 @@ func (c *command) since(ctx context.Context, name string) (head *int64, starting
 		if err != nil {
 			return
 		}
-		if view, err := stored.Get(ctx, round); err == nil && view.Round.State != regie.RoundEnded {
-			*head = view.Head
+		view, err := stored.Get(ctx, round)
+		if err != nil {
+			return
+		}
+		if out.id = id; view.Round.State != regie.RoundEnded {
+			out.head = view.Head
 		}
 	}
+}
+
+// takeUp has --resume name the run that was found before the engine began: the last one may be another by now.
+func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFlags, taken *taken) (err error) {
+	if f.since = taken.head; taken.id != "" {
+		f.resume = taken.id
+		return nil
+	}
+	f.resume, err = c.resumed(ctx, control, f.resume)
+	return err
 }
 
 // resumed is the whole id of the run that --resume names as other commands do: by all of its id or a part of it, or as last.

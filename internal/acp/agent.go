@@ -223,7 +223,7 @@ const maxListed = 100
 // ListSessions implements sdk.Agent. The cursor of a page is what the HTTP API has too.
 func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	filter := store.SessionFilter{Limit: maxListed}
+	filter := store.SessionFilter{Limit: maxListed + 1, Type: regie.SessionChat} // automations are no conversations; one more tells whether there is a page behind
 	if in.Cwd != nil {
 		request, err := a.in(*in.Cwd, 0)
 		if err != nil {
@@ -237,30 +237,22 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (s
 			return out, a.refused(err)
 		}
 	}
-	var last store.Mark
-	for {
-		found, err := a.Control.Sessions(ctx, filter)
-		if err != nil {
-			return out, a.refused(err)
-		}
-		for i := range found {
-			f := &found[i]
-			if f.Type == regie.SessionChat { // automations are no conversations, and fill no page
-				if len(out.Sessions) == maxListed {
-					next := store.Cursor(cursorOf, last)
-					out.NextCursor = &next
-					return out, nil
-				}
-				name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-				out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
-			}
-			last = store.Mark{At: f.LastActivity, ID: f.ID}
-		}
-		if len(found) < filter.Limit {
-			return out, nil
-		}
-		filter.Before = last
+	found, err := a.Control.Sessions(ctx, filter)
+	if err != nil {
+		return out, a.refused(err)
 	}
+	if len(found) > maxListed {
+		found = found[:maxListed]
+		last := &found[maxListed-1]
+		next := store.Cursor(cursorOf, store.Mark{At: last.LastActivity, ID: last.ID})
+		out.NextCursor = &next
+	}
+	for i := range found {
+		f := &found[i]
+		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
+		out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
+	}
+	return out, nil
 }
 
 // cursorOf is the list that a cursor is of.

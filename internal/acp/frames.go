@@ -29,7 +29,10 @@ func (f *frames) Read(p []byte) (int, error) {
 		}
 		refused := `{"code":-32600,"message":"Invalid Request: the message is larger than 10 MiB"}`
 		if !long {
-			refused = judged(line)
+			var taken bool
+			if refused, taken = judged(line); !taken && refused == "" {
+				continue
+			}
 		}
 		if refused != "" {
 			if _, err := io.WriteString(f.out, `{"jsonrpc":"2.0","id":null,"error":`+refused+"}\n"); err != nil {
@@ -65,32 +68,47 @@ func (f *frames) line() (line []byte, long bool, err error) {
 	}
 }
 
-// judged is the error that answers a line, "" for one that is a message or empty.
-func judged(line []byte) string {
+// judged says whether a line is a message, or empty, and with what error one that is neither is answered: an error of the other side is not, whatever
+// is wrong with it.
+func judged(line []byte) (refused string, taken bool) {
 	if len(line) == 0 {
-		return ""
+		return "", true
 	}
 	if !jsontext.Value(line).IsValid() {
-		return `{"code":-32700,"message":"Parse error"}`
+		return `{"code":-32700,"message":"Parse error"}`, false
 	}
 	var m struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Method  *string         `json:"method"`
+		Method  json.RawMessage `json:"method"`
 		Result  json.RawMessage `json:"result"`
 		Error   json.RawMessage `json:"error"`
 	}
 	err := json.Unmarshal(line, &m)
-	id := jsontext.Value(m.ID)
+	id, method := jsontext.Value(m.ID), jsontext.Value(m.Method)
 	identified := len(id) > 0 && (id.Kind() == '"' || id.Kind() == '0')
 	switch {
 	case err != nil, m.Version != "2.0", len(id) > 0 && !identified && id.Kind() != 'n':
-	case m.Method != nil && *m.Method != "":
-		return ""
-	case m.Method == nil && identified && (m.Result == nil) != (m.Error == nil):
-		return ""
+	case len(method) > 2 && method.Kind() == '"': // and not ""
+		return "", true
+	case m.Method == nil && identified && answers(m.Result, m.Error):
+		return "", true
 	}
-	return `{"code":-32600,"message":"Invalid Request"}`
+	if m.Error != nil && m.Method == nil {
+		return "", false
+	}
+	return `{"code":-32600,"message":"Invalid Request"}`, false
+}
+
+// answers reports whether a response has either a result or an error. Some write both, one of them null.
+func answers(result, failed json.RawMessage) bool {
+	switch {
+	case result == nil:
+		return failed != nil && jsontext.Value(failed).Kind() != 'n'
+	case failed == nil:
+		return true
+	}
+	return jsontext.Value(result).Kind() == 'n' || jsontext.Value(failed).Kind() == 'n'
 }
 
 // together lets the SDK and frames write whole messages to one stream.

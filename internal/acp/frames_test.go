@@ -61,6 +61,22 @@ func TestNoMessages(t *testing.T) {
 			t.Errorf("after %.60q the answer is %+v", c.line, got)
 		}
 	}
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":null}`,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":null}`,
+		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`,
+		`{"id":1,"error":7}`,
+		`{"jsonrpc":"2.0","id":1,"error":null}`,
+	} {
+		if _, err := io.WriteString(editorOut, line+"\n"+asks+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(); got.ID != 7.0 || got.Error != nil {
+			t.Errorf("%s is answered %+v", line, got)
+		}
+	}
 	_ = editorOut.Close()
 	if err := <-served; err != nil {
 		t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -33,6 +34,9 @@ func TestListPages(t *testing.T) {
 	const made = 103
 	for i := 0; i < made && err == nil; i++ {
 		_, err = engine.NewSession(t.Context(), dispatch.SessionRequest{WorkspaceID: place.ID, Name: fmt.Sprint("session ", i)})
+		if err == nil && i%50 == 0 { // what is no conversation is not among them
+			_, err = engine.NewSession(t.Context(), dispatch.SessionRequest{WorkspaceID: place.ID, Type: regie.SessionAutomation, Name: "automation"})
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -188,7 +188,7 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 	if known, err := l.store.Known(ctx, in.SessionID, in.ClientID); known || err != nil {
 		return dispatch.Run{}, false, err
 	}
-	if in.LeavesWaits {
+	if in.LeavesWaits || in.LeavesApprovals && len(inbox.Approvals) > 0 {
 		return dispatch.Run{}, false, store.ErrLeavesWaits
 	}
 	question := &inbox.Questions[0]

@@ -109,7 +109,8 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 // submission is what a request stores.
 func (l *local) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason, terms *terms) store.Submission {
 	out := store.Submission{
-		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, Command: in.Command != "", History: imported(in), Results: in.Results,
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, LeavesApprovals: in.LeavesApprovals,
+		Command: in.Command != "", History: imported(in), Results: in.Results,
 		New: &regie.Session{
 			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(in)), Type: in.Type,
 			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin, TokenID: in.TokenID,

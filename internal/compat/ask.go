@@ -231,26 +231,27 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 // steer sends a message that answers a question, or becomes part of a round that works. What waits for an approval is not withdrawn for it: nobody has told
 // who writes that it would be (decision 10).
 func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
-	in.LeavesWaits = true
-	out, err := s.send(ctx, in)
-	if !errors.Is(err, store.ErrLeavesWaits) {
-		return out, err
-	}
-	inbox, failed := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
-	switch {
-	case failed != nil:
-		return submitted{}, failed
-	case len(inbox.Approvals) > 0:
-		return submitted{}, &problem{
-			status: http.StatusConflict, kind: kindInvalid, code: "approval_pending",
-			err: regie.Errorf(regie.CodeConflict, "the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
-				inbox.Approvals[0].ID.String()),
+	in.LeavesApprovals = true
+	for try := 1; ; try++ {
+		out, err := s.send(ctx, in)
+		if !errors.Is(err, store.ErrLeavesWaits) {
+			return out, err
 		}
-	case !mayDecide(ctx):
-		return submitted{}, err
+		inbox, failed := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
+		switch {
+		case failed != nil:
+			return submitted{}, failed
+		case len(inbox.Approvals) > 0:
+			return submitted{}, &problem{
+				status: http.StatusConflict, kind: kindInvalid, code: "approval_pending",
+				err: regie.Errorf(regie.CodeConflict, "the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
+					inbox.Approvals[0].ID.String()),
+			}
+		case !mayDecide(ctx) || try == 3:
+			return submitted{}, err
+		}
+		// somebody has decided it meanwhile
 	}
-	in.LeavesWaits = false // it waits for an answer
-	return s.send(ctx, in)
 }
 
 // mayDecide reports whether who asks may decide what waits for people.

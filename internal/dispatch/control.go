@@ -123,6 +123,9 @@ type RunRequest struct {
 	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a message that would be taken as the answer to a question, or
 	// withdraw what a person was asked, is refused with CodeMissingScope.
 	LeavesWaits bool `json:"leaves_waits,omitempty"`
+	// LeavesApprovals has a message that would withdraw an approval refused in the same way, and answers or withdraws a question: of clients that know of no
+	// approvals. Only who speaks for such a client says so; no request does.
+	LeavesApprovals bool `json:"-"`
 	// AnswersNothing has a message that steers withdraw an open question where a free text would be the answer to it: whoever says it speaks for themselves,
 	// not for the person who was asked.
 	AnswersNothing bool `json:"answers_nothing,omitempty"`

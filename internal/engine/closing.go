@@ -224,7 +224,7 @@ func brief(c *regie.Call) string {
 	if arguments == "" {
 		arguments = c.Arguments
 	}
-	arguments = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(arguments, "\x00", "\uFFFD"), "\uFFFD")), " ")
+	arguments = strings.Join(strings.Fields(storable(arguments)), " ")
 	if len(arguments) > maxSnippet {
 		end := maxSnippet
 		for !utf8.RuneStart(arguments[end]) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -322,7 +321,7 @@ type run struct {
 	// started is the call whose intent this process has stored, and which it is about to run.
 	started  regie.ID
 	question provider.Question // what was asked last, for the response cache; zero where it is not asked
-	streamed strings.Builder   // what people saw of the open model call's reply, as far as maxStreamed
+	streamed partial           // what people saw of the open model call's reply
 	sent     bool              // the open model call was sent, and nothing of it is stored
 	due      bool              // the model call waited for its moment, so the provider's breaker does not keep it from being tried
 	outage   *regie.Outage     // of the current exchange's network

@@ -120,7 +120,7 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 		conversation, size = r.summary.conversation, r.summary.size
 	}
 	var text dialect.Stream
-	r.streamed.Reset()
+	r.streamed.reset()
 	sink := func(d provider.Delta) {
 		r.lastsModel()
 		if d == (provider.Delta{}) { // the model writes a call
@@ -130,8 +130,8 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 		if r.json != nil { // people read the text of the object, as it comes
 			d.Text = text.Add(d.Text)
 		}
-		if r.summary == nil && r.streamed.Len()+len(d.Text) <= maxStreamed {
-			r.streamed.WriteString(d.Text)
+		if r.summary == nil {
+			r.streamed.add(d.Text)
 		}
 		if r.cfg.Delta != nil && r.summary == nil && (d.Text != "" || d.Thinking != "") { // nobody notices a summary
 			r.cfg.Delta(r.session.ID, r.round.ID, r.exchange.Number, d)
@@ -151,9 +151,6 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	}
 	return reply, took, err
 }
-
-// maxStreamed bounds what is kept of a reply that is cut off, in bytes.
-const maxStreamed = 64 << 10
 
 // replyBytes is how much a model wrote.
 func replyBytes(parts []provider.Part) (n int) {

@@ -26,9 +26,13 @@ func problems(next http.Handler) http.Handler {
 // maxSaid bounds what is kept of a plain text.
 const maxSaid = 4 << 10
 
+// noSession is what a client is told that names a session which is not there for it.
+var noSession = regie.Errorf(regie.CodeNotFound, "there is no such MCP session here: begin one by initialize")
+
 type problemWriter struct {
 	http.ResponseWriter
-	status int // of what is a plain text, else 0
+	status int  // of what is a plain text, else 0
+	named  bool // the request names a session, and nothing but the SDK answers it any more
 	begun  bool
 	said   bytes.Buffer
 }
@@ -39,7 +43,9 @@ func (p *problemWriter) WriteHeader(status int) {
 		return
 	}
 	if status >= http.StatusBadRequest && strings.HasPrefix(p.Header().Get("Content-Type"), "text/plain") {
-		p.status = status
+		if p.status = status; p.named && status == http.StatusForbidden {
+			p.status = http.StatusNotFound // a session that is not its caller's is as one that is nowhere (spec 2.1)
+		}
 		return
 	}
 	p.begun = status >= http.StatusOK
@@ -71,11 +77,15 @@ func (p *problemWriter) end() {
 	if p.status == 0 {
 		return
 	}
+	why := plain.Strip(strings.TrimSpace(p.said.String()))
+	if p.named && p.status == http.StatusNotFound {
+		why = noSession.Format
+	}
 	p.Header().Set("Content-Type", "application/problem+json")
 	p.Header().Del("Content-Length")
 	p.ResponseWriter.WriteHeader(p.status)
 	_ = json.NewEncoder(p.ResponseWriter).Encode(map[string]any{ // the client has gone
-		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "code": codeOf(p.status), "detail": plain.Strip(strings.TrimSpace(p.said.String())),
+		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "code": codeOf(p.status), "detail": why,
 	})
 }
 

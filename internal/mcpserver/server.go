@@ -97,7 +97,9 @@ func known(next http.Handler) http.Handler {
 		r = r.Clone(ctx)
 		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
 		if r.Header.Get("Mcp-Session-Id") != "" {
-			w = &whose{ResponseWriter: w}
+			if out, is := w.(*problemWriter); is {
+				out.named = true
+			}
 		}
 		verified.ServeHTTP(w, r)
 	})

@@ -64,6 +64,8 @@ type Submission struct {
 	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
 	// LeavesWaits has a message that steers past what a person was asked refused with ErrLeavesWaits.
 	LeavesWaits bool
+	// LeavesApprovals is LeavesWaits for approvals alone: an open question is withdrawn.
+	LeavesApprovals bool
 	// Command says that the message is a person's own command (spec 10.1): the round asks no model, and cannot wait for another one's end.
 	Command bool
 	// History is what stands in the thread before Message, where that makes the session: what an OpenAI-compatible client brings (decision 35).

@@ -19,10 +19,11 @@ type pendingEvent struct {
 	WhenBusy store.WhenBusy `json:"when_busy"`
 }
 
-// pendingRound is what is kept of the submission of a message that waits: the round that it would begin, and whether whoever says it may not answer.
+// pendingRound is what is kept of the submission of a message that waits: the round that it would begin, and what that must not withdraw.
 type pendingRound struct {
 	regie.Round
-	LeavesWaits bool `json:"leaves_waits,omitempty"`
+	LeavesWaits     bool `json:"leaves_waits,omitempty"`
+	LeavesApprovals bool `json:"leaves_approvals,omitempty"`
 }
 
 // keepPending stores a message that came while a round of its session was open. Where that waits and the message is to steer it, what
@@ -32,7 +33,7 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if mode == "" {
 		mode = store.Queue
 	}
-	round, err := json.Marshal(pendingRound{in.Round, in.LeavesWaits})
+	round, err := json.Marshal(pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals})
 	if err != nil {
 		return err
 	}
@@ -47,9 +48,13 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if mode == store.Reject {
 		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
 	}
-	if mode == store.Steer && in.LeavesWaits {
-		if err := t.asksNobody(open); err != nil {
+	if mode == store.Steer && (in.LeavesWaits || in.LeavesApprovals) {
+		asked, err := t.asked(open)
+		if err != nil {
 			return err
+		}
+		if asked.kept(in.LeavesWaits, in.LeavesApprovals) {
+			return store.ErrLeavesWaits
 		}
 	}
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
@@ -81,14 +86,18 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	return err
 }
 
-// asksNobody returns store.ErrLeavesWaits where a round has asked a person something.
-func (t *tx) asksNobody(round regie.ID) error {
-	asked := 0
-	err := t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN' AND kind IN ('APPROVAL', 'QUESTION')", round).Scan(&asked)
-	if err == nil && asked > 0 {
-		err = store.ErrLeavesWaits
-	}
-	return err
+// waiting counts what a round has asked people and nobody has answered.
+type waiting struct{ approvals, questions int }
+
+func (t *tx) asked(round regie.ID) (a waiting, err error) {
+	err = t.row(`SELECT count(CASE WHEN kind = 'APPROVAL' THEN 1 END), count(CASE WHEN kind = 'QUESTION' THEN 1 END)
+		FROM waits WHERE round_id = ? AND state = 'OPEN'`, round).Scan(&a.approvals, &a.questions)
+	return a, err
+}
+
+// kept reports whether something of it is what a message must not withdraw.
+func (a waiting) kept(leavesWaits, leavesApprovals bool) bool {
+	return a.approvals > 0 && (leavesWaits || leavesApprovals) || a.questions > 0 && leavesWaits
 }
 
 // superseded says why a call was not run that a message steered past.
@@ -100,11 +109,11 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	asked := 0
-	if err := t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN' AND kind <> 'NETWORK'", fence.RoundID).Scan(&asked); err != nil {
+	asked, err := t.asked(fence.RoundID)
+	if err != nil {
 		return false, err
 	}
-	if asked > 0 && slices.ContainsFunc(steering, func(w waitingMessage) bool { return !w.leavesWaits }) {
+	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool { return !asked.kept(w.leavesWaits, w.leavesApprovals) }) {
 		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
 			return false, err
 		}
@@ -142,9 +151,9 @@ func (w *writer) readPending(ctx context.Context) error {
 
 // waitingMessage is a pending message on its way into the thread.
 type waitingMessage struct {
-	message     regie.Message
-	round       regie.Round
-	leavesWaits bool
+	message                      regie.Message
+	round                        regie.Round
+	leavesWaits, leavesApprovals bool
 }
 
 func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
@@ -171,7 +180,7 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 		if err := json.Unmarshal([]byte(round), &kept); err != nil {
 			return regie.Errorf(regie.CodeCorrupt, "the round of message %s cannot be read: %v", w.message.ID, err)
 		}
-		w.round, w.leavesWaits = kept.Round, kept.LeavesWaits
+		w.round, w.leavesWaits, w.leavesApprovals = kept.Round, kept.LeavesWaits, kept.LeavesApprovals
 		out = append(out, w)
 		return nil
 	})

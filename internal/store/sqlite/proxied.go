@@ -78,7 +78,8 @@ func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
 	})
 }
 
-// LogProxied stores what became of model calls that were passed on, and books what they cost.
+// LogProxied stores what became of model calls that were passed on, and books what they cost. A call that somebody else has settled meanwhile is left
+// as it is.
 func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
 		return nil
@@ -87,8 +88,12 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 		spent := map[regie.ID]*spending{} // what is booked is booked once for each workspace
 		for i := range calls {
 			c := &calls[i]
-			if err := t.logProxied(c); err != nil {
+			settled, err := t.logProxied(c)
+			if err != nil {
 				return err
+			}
+			if !settled {
+				continue
 			}
 			if spent[c.WorkspaceID] == nil {
 				spent[c.WorkspaceID] = &spending{}
@@ -119,20 +124,19 @@ func (s *spending) add(m regie.Money) {
 	}
 }
 
-func (t *tx) logProxied(c *store.Proxied) error {
+// logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has been settled, and booked, by somebody else.
+func (t *tx) logProxied(c *store.Proxied) (bool, error) {
 	var cost any
 	if c.Money.Known {
 		cost = c.Money.Cost
 	}
 	if c.Stored || c.Money.Reserved > 0 {
-		if err := t.one(errNotOpen, `UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+		n, err := t.count(`UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
 				cost_microusd = ?, duration_us = ? WHERE id = ? AND state = 'OPEN'`,
-			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost, c.Duration.Microseconds(), c.ID); err != nil {
-			return err
-		}
-		return nil
+			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost, c.Duration.Microseconds(), c.ID)
+		return n == 1, err
 	}
-	return t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
+	return true, t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
 			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead,
 		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds())
@@ -164,8 +168,12 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 			return err
 		}
 		for i := range left {
-			if err := t.logProxied(&left[i]); err != nil {
+			settled, err := t.logProxied(&left[i])
+			if err != nil {
 				return err
+			}
+			if !settled {
+				continue
 			}
 			var s spending
 			s.add(left[i].Money)

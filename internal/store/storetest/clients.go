@@ -186,12 +186,11 @@ func passedOn(w *World) {
 	third := call()
 	third.Code, third.Money.Known, third.Duration = regie.CodeProviderAuth, true, time.Millisecond
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, third}))
-	w.refused(regie.CodeConflict, w.Store.LogProxied(w.Ctx, []store.Proxied{first}))
 	fourth, fifth := call(), call()
 	w.must(w.Store.OpenProxied(w.Ctx, []store.Proxied{fourth, fifth}))
 	fourth.Stored, fourth.Money, fourth.Duration = true, regie.Money{Cost: 1, Known: true}, time.Millisecond
+	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, fourth})) // what is settled is booked once, and takes nothing else along
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
-	w.refused(regie.CodeConflict, w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
 	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second))) // the process of the second and the fifth one has died
 	after, err := w.Store.SpentToday(w.Ctx, "")
 	w.must(err)

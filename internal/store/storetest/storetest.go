@@ -159,7 +159,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"Question":           question,
 		"Pending":            pending,
 		"Stopping":           stopping,
-		"SteeredEarly":       steeredBeforeParking, "SteeredWithout": steeredByWhoMayNot, "LaterStarted": laterStarted,
+		"SteeredEarly":       steeredBeforeParking, "SteeredWithout": steeredByWhoMayNot, "LeavesApprovals": leavesApprovals, "LaterStarted": laterStarted,
 		"Rules":             rules,
 		"RulesRevoked":      rulesRevoked,
 		"RulesEnd":          rulesEnd,
