@@ -15,8 +15,12 @@ func TestKeys(t *testing.T) {
 	}
 	keys := c.Keys(func(string) string { return "" })
 	for _, want := range []Key{
-		{"database password", "p@ss-of-db", ""}, {"database password", "p%40ss-of-db", ""}, {"api_key", "lm-studio", "http://127.0.0.1:1234/v1"},
-		{"providers.lab.api_key", "lm-studio", "http://127.0.0.1:1234/v1"}, {"FAR", "key-of-far", ""}, {"providers.far.api_key", "key-of-far", ""},
+		{"database password", "p@ss-of-db", ""},
+		{"database password", "p%40ss-of-db", ""},
+		{"api_key", "lm-studio", "http://127.0.0.1:1234/v1"},
+		{"providers.lab.api_key", "lm-studio", "http://127.0.0.1:1234/v1"},
+		{"FAR", "key-of-far", ""},
+		{"providers.far.api_key", "key-of-far", ""},
 	} {
 		if !slices.Contains(keys, want) {
 			t.Errorf("%+v is missing in %+v", want, keys)
