@@ -118,12 +118,13 @@ func (c *command) search(ctx context.Context, query, in string, f *searchFlags) 
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var interrupted atomic.Bool
+	ended := inner.Done()
 	go func() { // it ends with inner
 		select {
 		case <-signals.first:
 			interrupted.Store(true)
 			cancel()
-		case <-inner.Done():
+		case <-ended:
 		}
 	}()
 	look := s.parts

@@ -162,10 +162,16 @@ func listen(dir string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, dirError(err, dir)
 	}
-	// The mask makes the socket private from its first moment, not only after a chmod.
-	old := syscall.Umask(0o177)
-	listener, err := net.Listen("unix", path)
-	syscall.Umask(old)
+	// Linux takes the mode that a socket has before it is bound: it is private from its first moment on, and no mask of the process changes under others.
+	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }) // where this does nothing, the chmod below does
+	}}
+	listener, err := private.Listen(context.Background(), "unix", path)
+	if err == nil {
+		if err = os.Chmod(path, 0o600); err != nil {
+			err = errors.Join(err, listener.Close())
+		}
+	}
 	if err != nil {
 		return nil, dirError(err, dir)
 	}

@@ -131,9 +131,9 @@ func (k *keyedHouse) undoable(name string) (path, file string) {
 	if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 		k.t.Fatal(err)
 	}
-	if err := k.engine.Wait(k.t.Context(), asked.RoundID); err != nil {
-		k.t.Fatal(err)
-	}
+	k.until(k.engine, asked.SessionID, func(e *regie.Event) bool {
+		return e.Type == regie.EventRound && strings.Contains(string(e.Body), `"state":"ENDED"`)
+	})
 	return path, filepath.Join(k.root, name+".txt")
 }
 
