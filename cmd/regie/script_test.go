@@ -137,7 +137,7 @@ func stubborn() http.HandlerFunc {
 var (
 	anID      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	aShortID  = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
-	aDuration = regexp.MustCompile(`\d+(\.\d+)? (µs|ms|s)\b`)
+	aDuration = regexp.MustCompile(`\d+(,\d{3})*(\.\d+)? (µs|ms|s)\b`)
 	aPlace    = regexp.MustCompile(` in /\S+`)
 	aNumber   = regexp.MustCompile(`\d+(\.\d+)?`)
 	writings  = regexp.MustCompile(`(?m)(^  ✓ files\.write_file.*\n)+`)

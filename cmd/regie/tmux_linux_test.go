@@ -204,7 +204,7 @@ var varying = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "SHORT"},
-	{regexp.MustCompile(`[0-9]+[.,][0-9] ms`), "N ms"},
+	{regexp.MustCompile(`[0-9]+(?:[,.\x{a0}\x{202f} ]?[0-9]{3})*[.,][0-9] ms`), "N ms"},
 	{regexp.MustCompile(`(in|dans) /\S*(\n\S*work)?`), "$1 DIR"},
 	{regexp.MustCompile(`[0-9]+ s  `), "N s  "},
 }
