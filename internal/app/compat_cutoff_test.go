@@ -114,7 +114,11 @@ func TestProxyKilled(t *testing.T) {
 			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 				t.Fatalf("the child was not killed: %v\n%s", err, out)
 			}
-			d.cutOff(regie.CodeEngineGone)
+			want := regie.CodeEngineGone
+			if d.settings.Database != "" { // for an hour it may be a call of another engine
+				want = ""
+			}
+			d.cutOff(want)
 		})
 	}
 }

@@ -55,6 +55,9 @@ func TestCompatKeyTogether(t *testing.T) {
 			if out.header.Get("Idempotent-Replayed") == "true" {
 				again++
 			}
+			if out.status != http.StatusOK {
+				t.Errorf("%d: %s", out.status, out.body)
+			}
 		})
 	}
 	all.Wait()

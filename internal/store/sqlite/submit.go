@@ -54,7 +54,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		}
 		begun := []logEvent{started}
 		epoch, o, err := t.freeSession(in, create, &out)
-		if err != nil {
+		if err != nil || out.Duplicate {
 			return err
 		}
 		if out.Pending {
@@ -190,8 +190,12 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		if out.Created, o.chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
 			return 1, o, err
 		}
-		if create.session.Origin != "" { // another request made it under the same key
-			return 0, o, ErrKeyReused
+		if create.session.Origin != "" { // another request made it under the same key, or this very one did, beside us
+			found, err := t.earlier(in.SessionID, in.Message, out)
+			if err == nil && !found {
+				err = ErrKeyReused
+			}
+			return 0, o, err
 		}
 	}
 	var state, kind, origin string
