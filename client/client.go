@@ -117,6 +117,13 @@ func (c *Client) Decide(ctx context.Context, in dispatch.DecideRequest) (store.R
 	return out, err
 }
 
+// Review implements dispatch.Control.
+func (c *Client) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	var out dispatch.Reviewed
+	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String()+"/review", in, &out)
+	return out, err
+}
+
 // Answer implements dispatch.Control.
 func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
 	var out store.Resolved

@@ -87,6 +87,8 @@ type (
 	ResolveRequest = dispatch.ResolveRequest
 	// RevokeRequest takes standing rules back, all of them or none.
 	RevokeRequest = dispatch.RevokeRequest
+	// Reviewed is what edited calls would do.
+	Reviewed = dispatch.Reviewed
 	// Run is the answer to a RunRequest.
 	Run = dispatch.Run
 	// RunRequest is a message for an agent in a workspace.
@@ -95,6 +97,8 @@ type (
 	SearchRequest = dispatch.SearchRequest
 	// SessionRequest makes a session.
 	SessionRequest = dispatch.SessionRequest
+	// ShownEdit is what the preview of an edited call was made from.
+	ShownEdit = dispatch.ShownEdit
 	// Stopped is the answer to Stop.
 	Stopped = dispatch.Stopped
 	// TakeBackRequest names a message of a session that waits for its turn.

@@ -65,6 +65,9 @@ func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (re
 	case validation:
 		return chat.YesNo(yes), nil
 	case yesNo:
+		if !m.AllowFreeText {
+			return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice")
+		}
 		return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice or a text")
 	case len(text) == 0:
 		return chat.Choose(m, choice)

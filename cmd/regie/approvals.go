@@ -15,6 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -140,7 +141,13 @@ func (c *command) decide(ctx context.Context, f decideFlags, args []string, answ
 		if err := c.fill(ctx, f, a, decisions, answer); err != nil {
 			return store.Resolved{}, err
 		}
-		out, err := conn.Decide(ctx, decideRequest(a.ID, decisions))
+		request := decideRequest(a.ID, decisions)
+		if f.edit {
+			if err := c.showEdited(ctx, conn, a, &request); err != nil {
+				return store.Resolved{}, err
+			}
+		}
+		out, err := conn.Decide(ctx, request)
 		if err != nil {
 			return out, err
 		}
@@ -151,6 +158,28 @@ func (c *command) decide(ctx context.Context, f decideFlags, args []string, answ
 		}
 		return out, nil
 	})
+}
+
+// showEdited shows what an edited call would do before it is allowed (decision 20), and asks once more where somebody is there.
+func (c *command) showEdited(ctx context.Context, conn *app.Conn, a *regie.Approval, request *dispatch.DecideRequest) error {
+	if len(request.Decisions) != 1 || len(request.Decisions[0].Arguments) == 0 { // it was decided before, and that is told
+		return nil
+	}
+	found, err := conn.Review(ctx, *request)
+	if err != nil || len(found.Reviews) != 1 {
+		return err
+	}
+	page := &chat.Page{W: c.stderr, Text: c.text, Now: time.Now}
+	for i := range a.Reviews {
+		if a.Reviews[i].CallID == found.Reviews[0].CallID {
+			page.Edited(i+1, &found.Reviews[0])
+		}
+	}
+	request.Shown = chat.ShownEdit(&found.Reviews[0])
+	if err := page.Err(); err != nil || !attended(c.stdin, c.stderr) {
+		return err
+	}
+	return c.agreed(c.text.T("Allow this? [y/N] "), c.text.T("not allowed; nothing is decided"))
 }
 
 // choose returns a decision for each call that is named by its number or its id; for all that are open where none is named. Where

@@ -169,6 +169,8 @@ func TestChatApprovals(t *testing.T) {
 	c.enter("write four files")
 	c.expect("four files.")
 	c.expect("approval ")
+	c.expect("it asks about 4 calls:")
+	c.expect("  4  write 1 line to d.txt (new file)")
 	c.expect("call 1 of 4:")
 	c.expect("write 1 line to a.txt (new file)")
 	c.expect("why: ")
@@ -181,6 +183,9 @@ func TestChatApprovals(t *testing.T) {
 	c.expect("call 2 of 4:")
 	c.expect("[l] later")
 	c.enter("e")
+	c.expect("│ +zwei")
+	c.expect("[y] once, as edited")
+	c.enter("y")
 	c.expect("call 3 of 4:")
 	c.expect("[l] later")
 	c.enter("n: not that one")
@@ -199,6 +204,9 @@ func TestChatApprovals(t *testing.T) {
 	c.enter("y") // nothing is covered that was not chosen by its number
 	c.expect("b to go back: ")
 	c.enter("3")
+	c.expect("│ +six") // it was not shown before
+	c.expect("it allows the calls 2 with it: [y] yes")
+	c.enter("y")
 	c.expect("that covers, and allows, the calls 2")
 	c.expect("One more.") // nothing is asked about docs/g.txt
 	c.expect("All done.")

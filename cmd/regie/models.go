@@ -132,6 +132,8 @@ func (c *command) showProvider(p *app.ProviderInfo) {
 		line("    ✓ " + c.text.T("answers; models: %d", len(p.Models)))
 	case p.Failure != nil:
 		line("    ✗ " + string(p.Code) + ": " + c.text.Error(p.Failure))
+	case !p.Said.IsZero():
+		line("    ✗ " + string(p.Code) + ": " + c.text.Sentence(p.Said))
 	case p.Error != "":
 		line("    ✗ " + string(p.Code) + ": " + p.Error)
 	default:

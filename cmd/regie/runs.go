@@ -200,7 +200,7 @@ func listRuns(w io.Writer, t *text.Printer, rounds []store.RoundSummary, all boo
 	for _, line := range rounds {
 		took := ""
 		if !line.Round.EndedAt.IsZero() {
-			took = duration(line.Round.EndedAt.Sub(line.Round.StartedAt))
+			took = duration(t, line.Round.EndedAt.Sub(line.Round.StartedAt))
 		}
 		state := endState(&line)
 		if line.Undone {
@@ -254,11 +254,11 @@ func oneLine(s string, n int) string {
 	return string(runes)
 }
 
-func milliseconds(us int64) string { return fmt.Sprintf("%.1f ms", float64(us)/1000) }
+func milliseconds(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
-func duration(d time.Duration) string {
+func duration(t *text.Printer, d time.Duration) string {
 	if d < 10*time.Second {
-		return milliseconds(d.Microseconds())
+		return milliseconds(t, d.Microseconds())
 	}
 	return d.Round(100 * time.Millisecond).String()
 }

@@ -35,7 +35,7 @@ func showRun(w io.Writer, t *text.Printer, view store.RoundView) error {
 	}
 	took := "—"
 	if !r.EndedAt.IsZero() {
-		took = duration(r.EndedAt.Sub(r.StartedAt))
+		took = duration(t, r.EndedAt.Sub(r.StartedAt))
 	}
 	p.line("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), took)
 	p.line("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
@@ -92,7 +92,7 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 		if a.Provider != "" && a.Provider != own {
 			who = a.Provider + " / " + a.Model + "  "
 		}
-		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(a.ModelUS), a.Code, oneLine(a.Error, 100), paid)
+		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(t, a.ModelUS), a.Code, oneLine(a.Error, 100), paid)
 		if a.Partial != "" {
 			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
 		}
@@ -111,7 +111,7 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 		}
 		return
 	}
-	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(e.ModelUS), t.T("first byte"), milliseconds(e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
+	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(t, e.ModelUS), t.T("first byte"), milliseconds(t, e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
 	if e.Provider != "" && e.Provider != own {
 		p.line("  %s", t.T("answered by %s / %s in place of %s", e.Provider, e.Model, own))
 	}
@@ -159,7 +159,7 @@ func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	if c.Error != nil {
 		outcome = string(c.Error.Code) + ": " + oneLine(c.Error.Message, 80)
 	}
-	p.line("     %s  %s  %s", state, milliseconds(c.DurationUS), outcome)
+	p.line("     %s  %s  %s", state, milliseconds(t, c.DurationUS), outcome)
 	switch {
 	case c.Resolution != nil && c.Resolution.Note != "":
 		p.line("     %s", t.T("%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80)))
@@ -207,7 +207,7 @@ func showTotals(p *printer, t *text.Printer, view store.RoundView) {
 	p.line("")
 	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"), attempts, t.T("calls"), strings.Join(calls, ", "))
 	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent)) // the mark of estimated tokens holds for the cost beside them
-	p.line("  %s %s  %s %s", t.T("model"), milliseconds(model), t.T("tools"), milliseconds(tools))
+	p.line("  %s %s  %s %s", t.T("model"), milliseconds(t, model), t.T("tools"), milliseconds(t, tools))
 	switch {
 	case view.AuditError != "":
 		p.line("%s  %s", t.T("log"), view.AuditError)

@@ -40,10 +40,12 @@ func TestScreenEditorStopped(t *testing.T) {
 				p.gone("exit=148")
 			}
 			p.enter("zwei")
-			p.sees("with edited arguments", "Written.", "ready")
+			p.sees("│ +zwei", "[y] once, as edited")
 			if engine {
 				p.sees("no Ctrl-Z: runs go on in this program")
 			}
+			p.press("y")
+			p.sees("with edited arguments", "Written.", "ready")
 			p.types("still here")
 			p.sees("› still here")
 			p.press("C-u", "C-d")

@@ -85,6 +85,8 @@ func TestScreenApproval(t *testing.T) {
 			p.press("y")
 			p.sees("+two", "[l]")
 			p.press("e")
+			p.sees("+zwei", "[y]", "[l]")
+			p.press("y")
 			p.sees("+three", "[l]")
 			p.press("r")
 			p.sees("[E")
@@ -97,6 +99,8 @@ func TestScreenApproval(t *testing.T) {
 			p.sees("▸ 1")
 			p.press("Down", "Down")
 			p.sees("▸ 3")
+			p.press("Enter")
+			p.sees("+six", "▸ 3") // it was not shown before
 			p.press("Enter")
 			p.sees("All done.", "/help")
 			p.leaves()

@@ -53,3 +53,40 @@ func TestScreenResized(t *testing.T) {
 		})
 	}
 }
+
+// TestScreenNarrowed makes a terminal narrower while one long paragraph streams in that begins at the top of the screen then: it is drawn anew with each line
+// that it grows by, and none of these drawings stays in the scrollback. The terminal itself may have moved the paragraph's first broken line there.
+func TestScreenNarrowed(t *testing.T) {
+	t.Parallel()
+	const words, each = 160, 8 // which is a line, when it is narrow
+	goOn := make(chan struct{})
+	s := newStage(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range words {
+			if i > words/2 && i%each == 0 {
+				<-goOn
+			}
+			piece(w, map[string]any{"content": fmt.Sprintf("word%d ", i)})
+		}
+		finish(w, "stop")
+	})
+	p := emulator(s, 80, 24, "chat")
+	p.sees("›", "ready")
+	p.enter("go")
+	first := (words/2 + each) / each * each
+	p.sees(fmt.Sprintf("word%d", first-1), "working 1 s") // all that was drawn is on the terminal by then
+	p.resize(60, 24)
+	for i := first; i < words; i += each {
+		goOn <- struct{}{}
+		p.sees(fmt.Sprintf("word%d", i+each-1))
+	}
+	p.sees("ready")
+	said := p.joined()
+	if n := strings.Count(said, "word0 "); n > 2 {
+		t.Errorf("the paragraph stands there %d times:\n%s", n, said)
+	}
+	if strings.Contains(said, "Esc interrupts") {
+		t.Errorf("a drawing of the status stays there:\n%s", said)
+	}
+	p.leaves()
+}

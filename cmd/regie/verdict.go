@@ -25,6 +25,8 @@ type awaited struct {
 	Calls   []awaitedCall `json:"calls,omitempty"`
 	Text    string        `json:"text,omitempty"`
 	Options []string      `json:"options,omitempty"`
+
+	module *regie.Module // of a question
 }
 
 type awaitedCall struct {
@@ -114,6 +116,7 @@ func (c *command) awaited(inbox store.Inbox) []awaited {
 		q := &inbox.Questions[i]
 		out = append(out, awaited{
 			Kind: "question", ID: q.ID, Command: c.again("answer", chat.Short(q.ID)), Text: plain.Visible(q.Module.Text), Options: q.Module.Options,
+			module: &q.Module,
 		})
 	}
 	return out
@@ -134,7 +137,7 @@ func (a *awaited) lines(t *text.Printer) []string {
 		for i, option := range a.Options {
 			out = append(out, fmt.Sprintf("%3d  %s", i+1, plain.Line(option)))
 		}
-		out = append(out, t.T("  answer with: %s --choice 1, --yes, --no or a text", a.Command))
+		out = append(out, t.T("  answer with: %s", a.Command+" "+chat.AnswerWith(t, a.module)))
 	}
 	return out
 }

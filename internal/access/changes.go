@@ -28,6 +28,14 @@ func (c *confined) Decide(ctx context.Context, in dispatch.DecideRequest) (store
 	return c.inner.Decide(ctx, in)
 }
 
+// Review implements dispatch.Control. It shows what only those see who may decide.
+func (c *confined) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	if err := c.allowed(ctx, regie.ScopeApprove, in.ApprovalID); err != nil {
+		return dispatch.Reviewed{}, err
+	}
+	return c.inner.Review(ctx, in)
+}
+
 // Answer implements dispatch.Control.
 func (c *confined) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
 	if err := c.allowed(ctx, regie.ScopeApprove, in.QuestionID); err != nil {
@@ -86,9 +94,21 @@ func (c *confined) MarkRead(ctx context.Context, in dispatch.ReadRequest) error 
 	return c.inner.MarkRead(ctx, in)
 }
 
-// Fork implements dispatch.Sessions.
+// reads returns CodeNotFound for a session that the caller may not read: one that its token did not begin, where that does not have the scope for it.
+func (c *confined) reads(ctx context.Context, session regie.ID) error {
+	if err := c.mine(ctx, session); err != nil || From(ctx).Has(regie.ScopeRead) {
+		return err
+	}
+	found, err := c.inner.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	if err == nil && (len(found) == 0 || found[0].ID != session || !From(ctx).Began(&found[0].Session)) {
+		err = nothing(session)
+	}
+	return err
+}
+
+// Fork implements dispatch.Sessions. A fork is its caller's own, so that what a token may not read it may not copy.
 func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
-	err := c.mine(ctx, in.From)
+	err := c.reads(ctx, in.From)
 	if err == nil && !in.RoundID.IsZero() {
 		err = c.mine(ctx, in.RoundID)
 	}
@@ -98,8 +118,13 @@ func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.For
 	if err != nil {
 		return store.Forked{}, err
 	}
-	in.TokenID = From(ctx).Token.ID
-	return c.inner.Fork(ctx, in)
+	caller := From(ctx)
+	in.TokenID = caller.Token.ID
+	out, err := c.inner.Fork(ctx, in)
+	if err == nil && out.Session.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) { // one that somebody else made of it
+		return store.Forked{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
+	}
+	return out, err
 }
 
 // PlanUndo implements dispatch.Undoing.
@@ -110,7 +135,7 @@ func (c *confined) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie
 	return c.inner.PlanUndo(ctx, in)
 }
 
-// Undo implements dispatch.Undoing.
+// Undo implements dispatch.Undoing. To who may not read the session, the answer says nothing of what was made there.
 func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
 	if in.Force {
 		if err := Require(ctx, regie.ScopeAdmin); err != nil {
@@ -121,7 +146,35 @@ func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Und
 		return regie.Undo{}, err
 	}
 	in.By = From(ctx).by(in.By)
-	return c.inner.Undo(ctx, in)
+	out, err := c.inner.Undo(ctx, in)
+	if err != nil {
+		return regie.Undo{}, c.notUndone(ctx, in, err)
+	}
+	if err := c.reads(ctx, out.SessionID); regie.CodeOf(err) == regie.CodeNotFound {
+		out.Files, out.Makes, out.Removes, out.Effects = []regie.UndoFile{}, nil, nil, nil
+	} else if err != nil {
+		return regie.Undo{}, err
+	}
+	return out, nil
+}
+
+// notUndone is why an undo was refused, as its caller may know it: which files of a session are in the way is for who may read that.
+func (c *confined) notUndone(ctx context.Context, in dispatch.UndoRequest, err error) error {
+	if From(ctx).Has(regie.ScopeRead) {
+		return err
+	}
+	switch regie.CodeOf(err) {
+	case regie.CodeBadRequest, regie.CodeBadID, regie.CodeNotFound, regie.CodeRoundInProgress, regie.CodeStalePreview, regie.CodeEngineGone, regie.CodeInternal:
+		return err // about what was asked, and nothing that was made
+	}
+	plan, failed := c.inner.PlanUndo(ctx, in) // it says whose session is meant, however that was named
+	if failed == nil && c.reads(ctx, plan.SessionID) == nil {
+		return err
+	}
+	if regie.CodeOf(err) == regie.CodeUndoConflict {
+		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files are not as the run left them; who may read the session is told which")
+	}
+	return regie.Errorf(regie.CodeOf(err), "the undo was refused; who may read the session is told why")
 }
 
 // undoes settles what an undo may be about.

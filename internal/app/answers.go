@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -23,37 +24,85 @@ func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 
 // Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored.
 func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	if l.readOnly && !l.storeOnly {
-		return store.Resolved{}, errRunsNothing
-	}
-	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
-	if err != nil {
-		return store.Resolved{}, err
-	}
-	if len(inbox.Approvals) == 0 {
-		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no approval %s here", in.ApprovalID)
-	}
-	if len(in.Decisions) == 0 {
-		return store.Resolved{}, regie.Errorf(regie.CodeBadRequest, "the request decides nothing")
-	}
-	asked := &inbox.Approvals[0]
-	of, workspace, err := l.store.Session(ctx, asked.SessionID)
+	edit, err := l.about(ctx, in)
 	if err != nil {
 		return store.Resolved{}, err
 	}
 	stored := store.Decide{ApprovalID: in.ApprovalID, Request: in.Request, Previews: map[regie.ID]regie.Preview{}}
-	seen := map[regie.ID]bool{}
 	for _, decision := range in.Decisions {
-		if seen[decision.CallID] {
-			return store.Resolved{}, regie.Errorf(regie.CodeBadRequest, "the request decides call %s twice", decision.CallID)
-		}
-		seen[decision.CallID] = true
 		decision.By, decision.At = author(in.By), time.Now().UTC()
-		if err := l.complete(ctx, &stored, engine.Edit{Session: of, Workspace: workspace, Approval: asked, Decisions: in.Decisions}, decision); err != nil {
+		means, err := l.complete(ctx, edit, decision)
+		if err != nil {
 			return store.Resolved{}, err
+		}
+		stored.Decisions = append(stored.Decisions, means.decision)
+		if means.edited != nil {
+			stored.Previews[decision.CallID] = means.edited.Preview
+		}
+		if means.rule != nil {
+			stored.Rules = append(stored.Rules, *means.rule)
+		}
+	}
+	for _, shown := range in.Shown {
+		if preview, edited := stored.Previews[shown.CallID]; edited && !sameWorld(preview.Preconditions, shown.Preconditions) {
+			return store.Resolved{}, regie.Errorf(regie.CodeStalePreview, "what the edited call would do is no longer what was shown: look at it again")
 		}
 	}
 	return l.dispatcher.Decide(ctx, stored, l.storeOnly)
+}
+
+// about is what a request decides on, each call once.
+func (l *local) about(ctx context.Context, in dispatch.DecideRequest) (engine.Edit, error) {
+	if l.readOnly && !l.storeOnly {
+		return engine.Edit{}, errRunsNothing
+	}
+	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
+	switch {
+	case err != nil:
+		return engine.Edit{}, err
+	case len(inbox.Approvals) == 0:
+		return engine.Edit{}, regie.Errorf(regie.CodeNotFound, "there is no approval %s here", in.ApprovalID)
+	case len(in.Decisions) == 0:
+		return engine.Edit{}, regie.Errorf(regie.CodeBadRequest, "the request decides nothing")
+	}
+	seen := map[regie.ID]bool{}
+	for i := range in.Decisions {
+		call := in.Decisions[i].CallID
+		if seen[call] {
+			return engine.Edit{}, regie.Errorf(regie.CodeBadRequest, "the request decides call %s twice", call)
+		}
+		seen[call] = true
+	}
+	asked := &inbox.Approvals[0]
+	of, workspace, err := l.store.Session(ctx, asked.SessionID)
+	return engine.Edit{Session: of, Workspace: workspace, Approval: asked, Decisions: in.Decisions}, err
+}
+
+// sameWorld reports whether two previews were made from the same.
+func sameWorld(a, b []regie.Precondition) bool {
+	return slices.EqualFunc(a, b, func(a, b regie.Precondition) bool { return a.Kind == b.Kind && a.Name == b.Name && a.Hash == b.Hash })
+}
+
+// Review implements dispatch.Control.
+func (l *local) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	edit, err := l.about(ctx, in)
+	if err != nil {
+		return dispatch.Reviewed{}, err
+	}
+	out := dispatch.Reviewed{Reviews: []regie.Review{}}
+	for _, d := range in.Decisions {
+		d.By, d.At = author(in.By), time.Now().UTC()
+		means, err := l.complete(ctx, edit, d)
+		switch {
+		case err != nil:
+			return dispatch.Reviewed{}, err
+		case means.before != nil:
+			return dispatch.Reviewed{}, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", means.before.By, string(means.before.Answer))
+		case means.edited != nil:
+			out.Reviews = append(out.Reviews, *means.edited)
+		}
+	}
+	return out, nil
 }
 
 func author(by string) string {
@@ -63,56 +112,62 @@ func author(by string) string {
 	return by
 }
 
+// completed is a decision with all that it means.
+type completed struct {
+	decision regie.Decision
+	before   *regie.Decision // what the call was answered before; the rest is not looked at then
+	edited   *regie.Review   // of the arguments that the person wrote
+	rule     *regie.Rule
+}
+
 // complete checks one decision and adds what it means: the scope, the rule, the preview of edited arguments.
-func (l *local) complete(ctx context.Context, stored *store.Decide, edit engine.Edit, d regie.Decision) error {
+func (l *local) complete(ctx context.Context, edit engine.Edit, d regie.Decision) (out completed, err error) {
 	asked, of := edit.Approval, edit.Session
 	review := reviewOf(asked, d.CallID)
 	if review == nil {
-		return regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
+		return out, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", asked.ID, d.CallID)
 	}
 	if err := approval.CheckAnswer(d.Answer); err != nil {
-		return err
+		return out, err
 	}
 	d.Reason = plain.Strip(d.Reason) // first of all: what is said again is compared with what was stored
 	if review.Decision != nil {      // said again, or too late: the store knows which, and the world has moved on since the preview
-		stored.Decisions = append(stored.Decisions, d)
-		return nil
+		return completed{decision: d, before: review.Decision}, nil
 	}
 	if err := approval.CheckExpiry(d.Answer, d.At, d.ExpiresAt); err != nil {
-		return err
+		return out, err
 	}
 	if !d.ExpiresAt.IsZero() {
 		d.ExpiresAt = d.ExpiresAt.UTC().Truncate(time.Microsecond) // as the store keeps it
 	}
 	switch {
 	case len(d.Reason) > maxReason:
-		return regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
+		return out, regie.Errorf(regie.CodeBadRequest, "the reason has more than %d bytes", maxReason)
 	case d.Answer == regie.AnswerDeny && len(d.Arguments) > 0:
-		return regie.Errorf(regie.CodeBadRequest, "a denied call has no arguments to edit")
+		return out, regie.Errorf(regie.CodeBadRequest, "a denied call has no arguments to edit")
 	}
 	if len(d.Arguments) > 0 {
 		edit.CallID, edit.Arguments = d.CallID, d.Arguments
 		edited, err := l.engine.Edited(ctx, edit)
 		if err != nil {
-			return err
+			return out, err
 		}
-		d.Arguments, stored.Previews[d.CallID] = edited.Arguments, edited.Preview
-		review = &edited
+		d.Arguments, out.edited, review = edited.Arguments, &edited, &edited
 	}
 	scope, err := approval.ScopeFor(d.Answer, review.Preview.Scopes, d.Scope)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if d.Answer == regie.AnswerSession || d.Answer == regie.AnswerAlways {
 		d.Scope = &scope
 		rule, err := approval.RuleFrom(regie.NewID(), of.WorkspaceID, of.ID, d.At, *review, d)
 		if err != nil {
-			return err
+			return out, err
 		}
-		stored.Rules = append(stored.Rules, rule)
+		out.rule = &rule
 	}
-	stored.Decisions = append(stored.Decisions, d)
-	return nil
+	out.decision = d
+	return out, nil
 }
 
 func reviewOf(asked *regie.Approval, call regie.ID) *regie.Review {

@@ -29,7 +29,13 @@ type door struct {
 
 func (b *bed) door(change ...func(*compat.Config)) *door {
 	b.t.Helper()
-	d := &door{bed: b, conn: b.connect()}
+	return b.doorOf(b.connect(), change...)
+}
+
+// doorOf is the endpoint over a connection.
+func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
+	b.t.Helper()
+	d := &door{bed: b, conn: conn}
 	settings := compat.Config{Control: d.conn, Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
 	}, Proxy: d.conn.Proxy()}

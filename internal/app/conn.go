@@ -375,6 +375,16 @@ func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Res
 	})
 }
 
+// Review implements dispatch.Control, as Decide.
+func (c *Conn) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.Reviewed, error) {
+		if err := c.sameRules(control); err != nil {
+			return dispatch.Reviewed{}, err
+		}
+		return control.Review(ctx, in)
+	})
+}
+
 // Answer implements dispatch.Control, as Decide.
 func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
 	return on(ctx, c, func(control dispatch.Control) (store.Resolved, error) {

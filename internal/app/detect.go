@@ -215,6 +215,7 @@ type ProviderInfo struct {
 	Code      regie.Code        `json:"code,omitempty"`
 	Error     string            `json:"error,omitempty"`
 	Failure   error             `json:"-"`                      // what Error says, for people; nil where another engine has asked
+	Said      regie.Sentence    `json:"-"`                      // what Error says where another engine has asked
 	Vendor    string            `json:"vendor,omitempty"`       // whose ways it has on the wire; empty where nobody knows
 	Tier      string            `json:"service_tier,omitempty"` // empty leaves it to the account
 	Sizes     map[string]string `json:"sizes,omitempty"`        // small, medium, large and other names for models

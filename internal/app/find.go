@@ -186,6 +186,9 @@ func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 		view := dispatch.ProviderModels{
 			Name: p.Name, Type: cmp.Or(p.Type, p.Name), Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code, Error: p.Error, Sizes: p.Sizes, Models: []dispatch.ModelView{},
 		}
+		if p.Failure != nil {
+			view.Said = regie.SentenceOf(p.Failure)
+		}
 		for i := range p.Models {
 			m := &p.Models[i]
 			model := dispatch.ModelView{
@@ -212,7 +215,7 @@ func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 // ServedModels are the models of a server's providers as those of this machine are told.
 func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
 	for _, p := range list {
-		info := ProviderInfo{Name: p.Name, Type: p.Type, Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code, Error: p.Error, Sizes: p.Sizes, HasKey: p.Reachable}
+		info := ProviderInfo{Name: p.Name, Type: p.Type, Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code, Error: p.Error, Said: p.Said, Sizes: p.Sizes, HasKey: p.Reachable}
 		for i := range p.Models {
 			m := &p.Models[i]
 			model := ModelInfo{

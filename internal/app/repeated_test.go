@@ -236,6 +236,13 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 			return k.ended(path) && has(filepath.Join(k.root, "decided0.txt"))
 		}}
 	},
+	"review_edit": func(k *keyedHouse) keyedCase {
+		_, waits := k.in("please write reviewed0")
+		body := func(path string) string {
+			return fmt.Sprintf(`{"decisions":[{"call_id":%q,"decision":"allow","arguments":{"path":%q,"content":"x"}}]}`, waits.Approvals[0].Reviews[0].CallID, path)
+		}
+		return keyedCase{path: "/api/v1/approvals/" + waits.Approvals[0].ID.String() + "/review", body: body("reviewed1.txt"), other: body("reviewed2.txt")}
+	},
 	"answer_question": func(k *keyedHouse) keyedCase {
 		path, waits := k.in("please ask 4")
 		return keyedCase{

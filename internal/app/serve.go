@@ -237,7 +237,10 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
+		ConnState:                    guard.ConnState,
+		ErrorLog:                     serverLog(e.log),
 	}
+	server.RegisterOnShutdown(guard.Stop)
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {
 		scheme, serve = "https://", func(l net.Listener) error { return server.ServeTLS(l, "", "") }

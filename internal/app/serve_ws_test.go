@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
@@ -110,5 +112,45 @@ func TestWebSocketFrames(t *testing.T) {
 			t.Errorf("%s: %x after %s", name, said, time.Since(began))
 		}
 		_ = conn.Close()
+	}
+}
+
+// TestSilentWebSocket: who follows and says nothing any more is told the end, of the server as of a token, and waited for half a second, not five.
+func TestSilentWebSocket(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status websocket.StatusCode
+		ends   func(h *house, token regie.ID) error
+	}{
+		"the server stops": {websocket.StatusServiceRestart, func(h *house, _ regie.ID) error { return h.engine.Close() }},
+		"the token ends": {websocket.StatusPolicyViolation, func(h *house, token regie.ID) error {
+			conn := h.connect()
+			defer conn.Close()
+			return conn.RevokeTokens(t.Context(), dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{token}})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+			made, _ := h.with("follower", regie.ScopeRead)
+			conn := h.raw("GET /api/v1/ws HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + made.Secret + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+			read := bufio.NewReader(conn)
+			answer, err := http.ReadResponse(read, nil) //nolint:bodyclose // the connection is
+			if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+				t.Fatalf("%+v, %v", answer, err)
+			}
+			began := time.Now()
+			if err := c.ends(h, made.Token.ID); err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(read)
+			if took := time.Since(began); err != nil || took > 3*time.Second {
+				t.Errorf("it took %s (%v)", took, err)
+			}
+			if len(said) < 4 || said[0] != 0x88 || binary.BigEndian.Uint16(said[2:]) != uint16(c.status) {
+				t.Errorf("it is told %x", said)
+			}
+		})
 	}
 }

@@ -99,6 +99,7 @@ func (n *tenants) asks() map[string][]string {
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 
 		"decide":            {`{"request_id":"r","decisions":[{"call_id":"` + call + `","decision":"allow"}]}`},
+		"review_edit":       {`{"decisions":[{"call_id":"` + call + `","decision":"allow","arguments":{"x":1}}]}`},
 		"answer_question":   {`{"request_id":"r","reply":{"text":"x"}}`},
 		"resolve_call":      {`{"as":"happened"}`},
 		"fork_session":      {`{}`},

@@ -103,8 +103,8 @@ func TestCompletionsOwnSessions(t *testing.T) {
 	if view := h.view(session); view.TokenID != first.Token.ID || view.Thread[0].Message.Author.TokenID != first.Token.ID {
 		t.Errorf("it is of %s, its first message of %s", view.TokenID, view.Thread[0].Message.Author.TokenID)
 	}
-	// Whoever forks has the fork: that of one's own is one's own, and that which somebody else made of it is not.
-	both, forker := h.with("forker", regie.ScopeCompletions, regie.ScopeChat)
+	// Whoever forks what they may read has the fork: that of one's own is one's own, and that which somebody else made of it is not.
+	both, forker := h.with("forker", regie.ScopeCompletions, regie.ScopeChat, regie.ScopeRead)
 	var mine, owners store.Forked
 	h.json("POST", "/api/v1/sessions/"+session+"/fork", "{}", 201, &mine, forker)
 	h.json("POST", "/api/v1/sessions/"+session+"/fork", "{}", 201, &owners)

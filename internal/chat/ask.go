@@ -36,6 +36,7 @@ type Asker struct {
 	Edit Editor
 
 	later map[regie.ID]bool
+	seen  Seen // of the approval that is asked about
 }
 
 // Ask puts everything that is open in a session to the person, once, except what they put off before. It returns how much of it they
@@ -82,6 +83,8 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 		return err
 	}
 	a.Page.ApprovalHead(asked)
+	a.Page.Calls(asked, ListedCalls)
+	a.seen = Seen{}
 	for i := range asked.Reviews {
 		if asked.Reviews[i].Decision != nil {
 			continue
@@ -89,12 +92,8 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 		if err := a.Settle(ctx); err != nil {
 			return err
 		}
-		if len(asked.Reviews) > 1 {
-			a.Page.line(a.Page.Text.T("call %d of %d:", i+1, len(asked.Reviews)))
-		}
-		a.Page.Review(i+1, &asked.Reviews[i])
-		cut := a.Page.Diff(&asked.Reviews[i], shownLines)
-		if done, err := a.call(ctx, asked, i, cut); done || err != nil {
+		a.Page.Call(asked, i, a.seen)
+		if done, err := a.call(ctx, asked, i); done || err != nil {
 			return err
 		}
 	}
@@ -112,11 +111,11 @@ func agrees(word string) bool {
 }
 
 // call puts one call to the person until they have decided, and reports whether the approval needs no more of them.
-func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool) (done bool, err error) {
-	var draft []byte
+func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int) (done bool, err error) {
+	var e edited
 	for asked.Reviews[i].Decision == nil {
 		review, rest := &asked.Reviews[i], Undecided(asked, i)
-		line, err := a.Next(ctx, a.choices(len(rest) > 1, cut, len(review.Preview.Scopes) > 0))
+		line, err := a.Next(ctx, a.choices(asked, i, &e))
 		if err != nil {
 			return true, err
 		}
@@ -124,39 +123,19 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 		if word == "Y" || word == "N" {
 			decisions = rest
 		}
-		reason, denied := denial(word)
-		switch {
-		case agrees(word) || word == "Y":
-			AnswerAll(decisions, regie.AnswerAllow, "")
-		case denied:
-			AnswerAll(decisions, regie.AnswerDeny, reason)
-		case word == "s" || word == "a":
-			ok, err := a.scope(ctx, review, word, &decisions[0])
-			if err != nil {
-				return true, err
-			}
-			if !ok {
-				continue
-			}
-		case word == "e":
-			if draft, err = Edit(ctx, a.Edit, review.Arguments, draft); err != nil {
-				a.Page.line("     " + a.Page.Text.Error(err))
-				continue
-			}
-			decisions[0].Answer, decisions[0].Arguments = regie.AnswerAllow, draft
-		case word == "v":
-			a.Page.Diff(review, 0)
-			continue
-		case word == "l":
-			a.putOff(asked.ID)
-			return true, nil
-		default:
-			a.explain()
+		ready, put, err := a.read(ctx, asked, i, word, decisions, &e)
+		if put || err != nil {
+			return true, err
+		}
+		if !ready {
 			continue
 		}
-		decided, over, err := a.decide(ctx, asked, decisions)
-		if decided && !over && err == nil && decisions[0].Scope != nil {
+		decided, over, err := a.decide(ctx, asked, decisions, &e)
+		switch {
+		case decided && !over && err == nil && decisions[0].Scope != nil:
 			over, err = a.covered(ctx, asked, i+1, decisions[0].Scope)
+		case regie.CodeOf(err) == regie.CodeStalePreview: // what it was shown on is otherwise by now
+			err = a.preview(ctx, asked, i, &e)
 		}
 		if decided || over || err != nil {
 			return over || len(decisions) > 1, err
@@ -165,13 +144,63 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int, cut bool
 	return false, nil // somebody else has answered it
 }
 
+// read makes the decisions that a word of the person stands for; ready says that it is one. put says that they leave the approval for later.
+func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word string, decisions []regie.Decision, e *edited) (ready, put bool, err error) {
+	review := &asked.Reviews[i]
+	reason, denied := denial(word)
+	switch {
+	case denied:
+		AnswerAll(decisions, regie.AnswerDeny, reason)
+		*e = edited{draft: e.draft}
+		return true, false, nil
+	case agrees(word) && e.refused:
+		a.Page.line("     " + a.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
+		return false, false, nil
+	case word == "b" && e.refused:
+		*e = edited{draft: e.draft}
+		a.Page.Call(asked, i, a.seen)
+		return false, false, nil
+	case agrees(word) && e.review != nil:
+		decisions[0] = e.decision(review.CallID)
+		return true, false, nil
+	case agrees(word):
+		AnswerAll(decisions, regie.AnswerAllow, "")
+		return true, false, nil
+	case word == "e":
+		return false, false, a.edit(ctx, asked, i, e)
+	case word == "v" && e.review != nil:
+		a.Page.Diff(e.review, 0)
+		return false, false, nil
+	case word == "v" && e.asProposed():
+		a.Page.Diff(review, 0)
+		return false, false, nil
+	case word == "c":
+		a.Page.Calls(asked, 0)
+		return false, false, nil
+	case word == "l":
+		a.putOff(asked.ID)
+		return false, true, nil
+	case word == "Y" && e.asProposed():
+		AnswerAll(decisions, regie.AnswerAllow, "")
+		ready, err = a.all(ctx, asked, decisions)
+		return ready, false, err
+	case (word == "s" || word == "a") && e.asProposed():
+		if ready, err = a.scope(ctx, review, word, &decisions[0]); ready && err == nil {
+			ready, err = a.along(ctx, asked, i, decisions[0].Scope)
+		}
+		return ready, false, err
+	}
+	a.explain()
+	return false, false, nil
+}
+
 // covered allows the calls of the batch that an answer for longer covers.
 func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
 	decisions, numbers := Covered(asked, from, scope)
 	if len(decisions) == 0 {
 		return false, nil
 	}
-	decided, over, err := a.decide(ctx, asked, decisions)
+	decided, over, err := a.decide(ctx, asked, decisions, &edited{})
 	if !decided || over || err != nil {
 		return over, err
 	}
@@ -236,10 +265,12 @@ func AnswerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
 	}
 }
 
-// decide stores decisions. It reports whether they stand, and whether the approval is over; where neither, the person was told why and
-// is asked again.
-func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision) (decided, over bool, err error) {
-	_, err = a.Control.Decide(ctx, dispatch.DecideRequest{ApprovalID: asked.ID, Request: regie.NewID().String(), Decisions: decisions})
+// decide stores decisions, one of them on an edited call as it was shown. It reports whether they stand, and whether the approval is over; where neither,
+// the person was told why and is asked again. CodeStalePreview says that the edited call has to be shown once more.
+func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision, e *edited) (decided, over bool, err error) {
+	_, err = a.Control.Decide(ctx, dispatch.DecideRequest{
+		ApprovalID: asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: ShownEdit(e.review),
+	})
 	switch regie.CodeOf(err) {
 	case "":
 		return true, false, nil
@@ -250,6 +281,12 @@ func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []r
 	case regie.CodeExpired, regie.CodeNotFound:
 		a.Page.line("     " + a.Page.Text.Error(err))
 		return false, true, nil
+	case regie.CodeStalePreview:
+		a.Page.line("     " + a.Page.Text.Error(err))
+		return false, false, err
+	}
+	if len(decisions[0].Arguments) > 0 {
+		e.review, e.refused = nil, true
 	}
 	return false, false, a.told(ctx, err)
 }
@@ -327,14 +364,19 @@ func (a *Asker) putOff(id regie.ID) {
 	a.Page.line(a.Page.Text.T("it stays in the inbox: regie approvals show %s", Short(id)))
 }
 
-// choices is the prompt below a call: one of several, whose diff was cut, that an answer for longer can cover.
-func (a *Asker) choices(several, cut, longer bool) string {
-	t := a.Page.Text
-	prompt := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later")
-	if longer {
+// choices is the prompt below a call: as it was proposed, or as the person has edited it.
+func (a *Asker) choices(asked *regie.Approval, i int, e *edited) string {
+	t, review := a.Page.Text, &asked.Reviews[i]
+	prompt, cut := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later"), a.seen[review.CallID]
+	switch {
+	case e.review != nil:
+		prompt, cut = t.T("[y] once, as edited  [e] edit  [n] no  [n: reason]  [l] later"), e.cut
+	case e.refused:
+		prompt, cut = t.T("[e] edit again  [b] as it was proposed  [n] no  [n: reason]  [l] later"), false
+	case len(review.Preview.Scopes) > 0: // an answer for longer can cover it
 		prompt = t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
 	}
-	if several {
+	if e.asProposed() && len(Undecided(asked, i)) > 1 {
 		prompt += "  " + t.T("[Y] yes to all  [N] no to all")
 	}
 	if cut {
@@ -349,10 +391,10 @@ func (a *Asker) explain() {
 	for _, line := range []string{
 		t.T("y       allow this call, once"),
 		t.T("s, a    allow it for this session, or always: you choose what that covers"),
-		t.T("e       edit the arguments, then allow it once"),
+		t.T("e       edit the arguments, see what it does then, and allow it once"),
 		t.T("n       deny it;  n: because …  tells the agent why"),
 		t.T("Y, N    the same for all calls of this approval that are left"),
-		t.T("v       show the whole diff"),
+		t.T("v       show the whole diff;  c  name all calls of this approval"),
 		t.T("l       later: it stays in the inbox;  Ctrl-C interrupts the run"),
 	} {
 		a.Page.line("     " + line)

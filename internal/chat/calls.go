@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -36,10 +37,28 @@ func (c *Calls) Number(call, round regie.ID) {
 
 // Past numbers the calls of a round that is taken up, those that have their results.
 func (c *Calls) Past(view *store.RoundView) {
-	for i := range view.Exchanges {
-		for n := range view.Exchanges[i].Calls {
-			if call := &view.Exchanges[i].Calls[n]; call.State.Settled() {
-				c.Number(call.ID, view.Round.ID)
+	for call := range callsOf(view) {
+		if call.State.Settled() {
+			c.Number(call.ID, view.Round.ID)
+		}
+	}
+}
+
+// callsOf are the calls of a round, those that its messages made by naming something and those of the model.
+func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
+	return func(yield func(*regie.Call) bool) {
+		lists := make([][]regie.Call, 0, len(view.Enrichments)+len(view.Exchanges))
+		for i := range view.Enrichments {
+			lists = append(lists, view.Enrichments[i].Calls)
+		}
+		for i := range view.Exchanges {
+			lists = append(lists, view.Exchanges[i].Calls)
+		}
+		for _, list := range lists {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
 			}
 		}
 	}
@@ -81,18 +100,9 @@ func (c *Calls) Read(number int) func(ctx context.Context, control dispatch.Cont
 		if err != nil {
 			return nil, err
 		}
-		for i := range view.Exchanges {
-			for k := range view.Exchanges[i].Calls {
-				if call := &view.Exchanges[i].Calls[k]; call.ID == one.id {
-					return call, nil
-				}
-			}
-		}
-		for i := range view.Enrichments {
-			for k := range view.Enrichments[i].Calls {
-				if call := &view.Enrichments[i].Calls[k]; call.ID == one.id {
-					return call, nil
-				}
+		for call := range callsOf(&view) {
+			if call.ID == one.id {
+				return call, nil
 			}
 		}
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no such call: the numbers stand behind the calls")

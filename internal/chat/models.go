@@ -51,7 +51,7 @@ func Silent(t *text.Printer, list []dispatch.ProviderModels, note func(line stri
 		if p.Reachable {
 			continue
 		}
-		note("  ! " + plain.Line(p.Name+": "+cmp.Or(p.Error, t.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
+		note("  ! " + plain.Line(p.Name+": "+cmp.Or(t.Sentence(p.Said), p.Error, t.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
 		for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
 			note("    " + plain.Line(size+" → "+p.Sizes[size]))
 		}

@@ -68,8 +68,11 @@ func (p *Page) Inbox(inbox store.Inbox) {
 		p.line(p.Text.T("the diffs: regie approvals show %s", id))
 		p.line(p.Text.T("to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
 	}
-	if len(inbox.Questions) > 0 {
-		p.line(p.Text.T("to answer: regie answer %s --choice 1, --yes, --no or a text", id))
+	for i := range inbox.Questions {
+		if inbox.Questions[i].Reply != nil {
+			continue
+		}
+		p.line(p.Text.T("to answer: regie answer %s", Short(inbox.Questions[i].ID)+" "+AnswerWith(p.Text, &inbox.Questions[i].Module)))
 	}
 }
 

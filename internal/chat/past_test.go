@@ -65,6 +65,21 @@ func TestPast(t *testing.T) {
 	}
 }
 
+// TestPastNumbers: what a message named has a number in a chat that is opened again, before the calls of the model, as it had when it ran.
+func TestPastNumbers(t *testing.T) {
+	named := regie.Call{ID: regie.NewID(), Tool: "files.read_file", Arguments: `{"path": "a"}`, State: regie.CallSucceeded}
+	called := regie.Call{ID: regie.NewID(), Tool: "files.write_file", Arguments: `{"path": "b"}`, State: regie.CallSucceeded}
+	view := store.RoundView{Enrichments: []store.EnrichmentView{{Calls: []regie.Call{named}}}, Exchanges: []store.ExchangeView{{Calls: []regie.Call{called}}}}
+	var out bytes.Buffer
+	var calls Calls
+	calls.Past(&view)
+	s := Stream{Out: &out, Err: &out, Text: text.New("en"), Mark: calls.Mark}
+	s.Past(&Past{Rounds: []store.RoundView{view}})
+	if got, want := out.String(), "  ✓ files.read_file a 0.0 ms  [1]\n  ✓ files.write_file b 0.0 ms  [2]\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestGreeting begins a chat with and without a model that is known.
 func TestGreeting(t *testing.T) {
 	for model, want := range map[string]string{

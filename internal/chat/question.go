@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // question puts one question to the person until they have answered or put it off.
@@ -63,6 +64,24 @@ func (a *Asker) ways(m *regie.Module) string {
 		prompt = t.T("a number  [l] later")
 	}
 	return prompt + " > "
+}
+
+// AnswerWith is what regie answer takes as the answer to a question: only that, since all else is refused.
+func AnswerWith(t *text.Printer, m *regie.Module) string {
+	switch {
+	case m.Kind == regie.ModuleValidation:
+		return t.T("--yes or --no")
+	case len(m.Options) == 0:
+		return t.T("\"a text\"")
+	case m.AllowMultiple && m.AllowFreeText:
+		return t.T("--choice 1,2 or \"a text\"")
+	case m.AllowFreeText:
+		return t.T("--choice 1 or \"a text\"")
+	case m.AllowMultiple:
+		return "--choice 1,2"
+	default:
+		return "--choice 1"
+	}
 }
 
 // Read reads an answer as a person types it. It returns CodeBadRequest for what is none.

@@ -24,11 +24,12 @@ type asking struct {
 	stream   bool
 	metadata map[string]string
 	ignored  []string
-	// session is the one that the request names, number how many rounds it is to have; zero: any.
-	session regie.ID
-	number  int
-	// previous is the answer that a thread of Anthropic's goes on from; empty: none.
+	// session is the one that the request names, number that of the round whose answer it goes on from; zero: any.
+	session, round regie.ID // the round is the one that the session is to end with
+	number         int
+	// previous is the answer that a thread of Anthropic's goes on from; empty: none. Moved is what its client is told where the session has gone on since.
 	previous string
+	moved    error
 	raw      []byte
 }
 
@@ -100,21 +101,24 @@ func (s *server) threaded(ctx context.Context, a *asking) error {
 	if _, results := answered(a.messages); results { // the same ones again are the same request
 		return nil
 	}
-	session, err := s.Control.Session(ctx, a.session)
-	if err == nil && session.History[len(session.History)-1].ID != round {
-		err = &problem{
-			status: http.StatusConflict, kind: kindInvalid, code: "thread_already_continued", param: "thread.previous_message_id",
-			err: regie.Errorf(regie.CodeConflict, "the session has gone on since %s: continue from its last answer, or send the whole conversation", clip(a.previous)),
-		}
+	a.number = view.Round.Number
+	a.moved = &problem{
+		status: http.StatusConflict, kind: kindInvalid, code: "thread_already_continued", param: "thread.previous_message_id",
+		err: regie.Errorf(regie.CodeConflict, "the session has gone on since %s: continue from its last answer, or send the whole conversation", clip(a.previous)),
 	}
-	return err
+	return nil
 }
 
 // submitted is a message on its way: who asked, and where the answer stands.
 type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
-	again   bool // it came before with its key, and is told again
+	// keyed says that it came with a key, again that it came before with it, and is told again, results that it brought those of calls.
+	keyed, again, results bool
+	// inside says that it went into a session that was there.
+	inside bool
+	// tries counts how often it was submitted with its key.
+	tries int
 	// ignored are the messages that were not taken, and language is that of what is said to its client.
 	ignored  []string
 	language string
@@ -141,7 +145,13 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 	}
 	out, err := s.place(ctx, a, in, place, key)
 	after(err)
-	out.again = again || err == nil && key != "" && out.Duplicate // of two that come together, one is stored
+	out.keyed = key != ""
+	if work, is := errors.AsType[begun](err); is {
+		err = begun{safely(&out, work.error)}
+	}
+	if out.tries == 1 || out.Duplicate {
+		out.again = again || err == nil && key != "" && out.Duplicate // of two that come together, one is stored
+	}
 	out.language = language(r)
 	return out, err
 }
@@ -179,13 +189,18 @@ func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, p
 		return submitted{}, err
 	}
 	in.SessionID, in.ClientID = regie.NewID(), regie.NewID().String()
-	if key != "" {
-		in.SessionID = idOf("session", place.ID.String(), key)
-		in.ClientID = idOf("request", key, string(a.raw)).String()
-	}
 	in.WorkspaceID, in.Root, in.FoundBy = place.ID, place.Root, place.FoundBy
 	in.Origin, in.History, in.Text = regie.OriginAPISession, history, text
-	return s.send(ctx, in)
+	if key == "" {
+		return s.send(ctx, in)
+	}
+	return s.tried(ctx, func(try int, _ regie.ID) (submitted, error) {
+		in.SessionID = idOf(nth(try, "session", place.ID.String(), key)...)
+		in.ClientID = idOf(nth(try, "request", key, string(a.raw))...).String()
+		out, err := s.send(ctx, in)
+		out.keyed = true
+		return out, err
+	})
 }
 
 // goOn adds what a request has last to a session that is there.
@@ -194,10 +209,11 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 	if err != nil {
 		return submitted{}, err
 	}
-	if a.number > 0 && summary.Rounds != a.number {
-		return submitted{}, &problem{
+	if a.moved == nil && a.number > 0 {
+		a.moved = &problem{
 			status: http.StatusConflict, kind: kindInvalid, param: "previous_response_id",
-			err: regie.Errorf(regie.CodeConflict, "the response is not the last one of its session, which has gone on since: continue from the last one"),
+			err: regie.Errorf(regie.CodeConflict, "the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
+				"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession),
 		}
 	}
 	if a.model != summary.Agent {
@@ -215,16 +231,32 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 			words = append(words, r.CallID.String(), r.Content)
 		}
 		in.ClientID, in.WhenBusy = idOf(words...).String(), store.Reject
-	} else if key != "" {
-		in.ClientID = idOf("request", key, string(a.raw)).String()
+	}
+	submit := func(try int, before regie.ID) (submitted, error) {
+		if key != "" {
+			in.ClientID = idOf(nth(try, "request", key, string(a.raw))...).String()
+		}
+		if summary.Rounds != a.number || try > 1 {
+			if err := s.clear(ctx, a, in.ClientID, before); err != nil {
+				return submitted{}, err
+			}
+		}
+		out, err := s.steer(ctx, in)
+		out.keyed, out.inside = key != "", true
+		return out, err
 	}
 	var out submitted
-	if in.WhenBusy == store.Steer {
-		out, err = s.steer(ctx, in)
-	} else {
-		out, err = s.send(ctx, in)
+	switch {
+	case len(results) > 0:
+		if err = s.counted(ctx, a, &summary, in.ClientID); err == nil {
+			out, err = s.send(ctx, in)
+		}
+	case key == "":
+		out, err = submit(1, regie.ID{})
+	default:
+		out, err = s.tried(ctx, submit)
 	}
-	out.ignored = ignored
+	out.ignored, out.results, out.inside = ignored, len(results) > 0, true
 	return out, err
 }
 
@@ -265,7 +297,7 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 	if err != nil {
 		return submitted{}, err
 	}
-	out := submitted{Run: run}
+	out := submitted{Run: run, tries: 1}
 	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
 	if err == nil && len(list) == 1 {
 		out.summary = list[0]

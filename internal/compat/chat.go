@@ -345,7 +345,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &chatAnswer{
-		server: s, w: w, r: r, asked: a, created: time.Now().Unix(), id: "chatcmpl-" + sent.RoundID.String(),
+		server: s, w: w, r: r, asked: a, created: time.Now().Unix(), round: sent.RoundID,
 		usage: in.StreamOptions != nil && in.StreamOptions.IncludeUsage,
 	}
 	if a.stream {
@@ -372,15 +372,23 @@ type chatAnswer struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	asked   *asking
-	id      string
+	round   regie.ID // that answers
 	created int64
 	usage   bool // in a stream
 	out     *stream
 	begun   bool
 }
 
+// answers takes which round it is that answers: of a message that waits for its turn that is known once it has it.
+func (c *chatAnswer) answers(round regie.ID) error {
+	c.round = round
+	return nil
+}
+
+func (c *chatAnswer) id() string { return "chatcmpl-" + c.round.String() }
+
 func (c *chatAnswer) whole(sent submitted) {
-	result, err := c.follow(c.r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
+	result, err := c.follow(c.r.Context(), sent, listener{begun: c.answers, text: func(string) {}})
 	if err != nil {
 		c.fail(c.w, c.r, err)
 		return
@@ -393,7 +401,7 @@ func (c *chatAnswer) whole(sent submitted) {
 		message["tool_calls"] = chatCalls(result, false)
 	}
 	c.write(c.w, map[string]any{
-		"id": c.id, "object": "chat.completion", "created": c.created, "model": c.asked.model,
+		"id": c.id(), "object": "chat.completion", "created": c.created, "model": c.asked.model,
 		"choices":  []any{map[string]any{"index": 0, "message": message, "logprobs": nil, "finish_reason": result.finish}},
 		"usage":    chatUsage(result.usage),
 		"metadata": c.metadata(sent),
@@ -413,7 +421,7 @@ func withSession(a *asking, sent submitted) map[string]string {
 func (c *chatAnswer) streamed(sent submitted) {
 	c.out = newStream(c.w, c.KeepAlive, comment)
 	defer c.out.close()
-	result, err := c.follow(c.r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(piece string) {
+	result, err := c.follow(c.r.Context(), sent, listener{begun: c.answers, text: func(piece string) {
 		c.chunk(map[string]any{"content": piece}, nil, sent)
 	}})
 	if err != nil {
@@ -432,7 +440,7 @@ func (c *chatAnswer) streamed(sent submitted) {
 	c.chunk(map[string]any{}, result.finish, sent)
 	if c.usage {
 		c.out.event("", map[string]any{
-			"id": c.id, "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model, "choices": []any{}, "usage": chatUsage(result.usage),
+			"id": c.id(), "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model, "choices": []any{}, "usage": chatUsage(result.usage),
 		})
 	}
 	c.out.end()
@@ -442,7 +450,7 @@ func (c *chatAnswer) streamed(sent submitted) {
 func (c *chatAnswer) chunk(delta map[string]any, finish any, sent submitted) {
 	body := func(delta map[string]any, finish any) map[string]any {
 		out := map[string]any{
-			"id": c.id, "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model,
+			"id": c.id(), "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model,
 			"choices": []any{map[string]any{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}},
 		}
 		if c.usage {

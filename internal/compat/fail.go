@@ -26,7 +26,9 @@ type problem struct {
 	kind   string
 	code   string // empty: that of the error
 	param  string
-	err    error
+	// again says that the same request with its key does it once more: nothing came of it.
+	again bool
+	err   error
 }
 
 // Error implements error.
@@ -123,11 +125,14 @@ func passes(code regie.Code) bool {
 	return code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown
 }
 
+// retryAfter is how soon a provider is worth another try, in seconds: its own wish is in no log.
+const retryAfter = "5"
+
 // fail answers with an error, in the form that whoever asks reads.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	why := s.tell(r, err)
-	problem, status := why.openAI()
-	out := map[string]any{"error": problem}
+	wire, status := why.openAI()
+	out := map[string]any{"error": wire}
 	if speaksMessages(r) {
 		out, status = why.anthropic(), why.status
 	}
@@ -136,6 +141,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	again := "false"
 	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse) && !errors.As(err, new(begun)) {
 		again = "true"
+	}
+	if p, is := errors.AsType[*problem](err); is && p.again && !ended(r) {
+		again = "true"
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.Header().Set("X-Should-Retry", again)
 	w.WriteHeader(status)

@@ -30,7 +30,7 @@ type outcome struct {
 
 // listener is told of a round on its way: which it is, once that is known, and each piece of text.
 type listener struct {
-	begun func(session, round regie.ID)
+	begun func(round regie.ID) error
 	text  func(piece string)
 }
 
@@ -40,6 +40,7 @@ var errOver = errors.New("over")
 // following is a round as it is told by its session's log.
 type following struct {
 	run      dispatch.Run
+	asked    *submitted
 	language string             // of what is said beside the model's words
 	head     int64              // of the log when the message had just been stored; zero where that is not known
 	state    regie.SessionState // there
@@ -63,25 +64,44 @@ type following struct {
 func (s *server) follow(ctx context.Context, sent submitted, to listener) (outcome, error) {
 	out, err := s.heard(ctx, sent, to)
 	if err != nil {
-		err = begun{err}
+		err = begun{safely(&sent, err)}
 	}
 	return out, err
 }
 
+// ordinal says which round of its session one is, from 1.
+func (s *server) ordinal(ctx context.Context, session, round regie.ID) (int, error) {
+	list, err := s.Control.List(ctx, store.RoundFilter{SessionID: session})
+	if err != nil {
+		return 0, err
+	}
+	for i := range list { // the newest ones
+		if list[i].Round.ID == round {
+			return list[i].Round.Number, nil
+		}
+	}
+	view, err := s.Control.Get(ctx, round)
+	return view.Round.Number, err
+}
+
 func (s *server) heard(ctx context.Context, sent submitted, to listener) (outcome, error) {
-	f := &following{run: sent.Run, language: sent.language, head: sent.summary.Head, state: sent.summary.State, to: to}
+	f := &following{run: sent.Run, asked: &sent, language: sent.language, head: sent.summary.Head, state: sent.summary.State, to: to}
 	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.hear)
 	switch {
 	case errors.Is(err, errOver):
 	case ctx.Err() != nil:
-		return outcome{}, ctx.Err()
+		return outcome{}, context.Cause(ctx) // a server that stops has a word of its own
 	default:
 		return outcome{}, err
 	}
-	if f.failure != nil {
-		return outcome{}, f.failure
+	var out outcome
+	if err = f.failure; err == nil {
+		out, err = s.outcome(ctx, f)
 	}
-	return s.outcome(ctx, f)
+	if err != nil && !passes(regie.CodeOf(err)) && (sent.again || sent.results && sent.Duplicate) {
+		err = ofBefore(&sent, err)
+	}
+	return out, err
 }
 
 // hear takes one thing of the stream.
@@ -190,8 +210,7 @@ func (f *following) message(e *regie.Event) error {
 	}
 	if m.ID == f.run.MessageID {
 		f.target = m.RoundID
-		f.to.begun(f.run.SessionID, f.target)
-		return nil
+		return f.to.begun(f.target)
 	}
 	if m.RoundID != f.target || f.target.IsZero() {
 		return nil
@@ -253,6 +272,12 @@ func (f *following) round(e *regie.Event) error {
 // outcome says what the round came to, in the words of an API.
 func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	out := outcome{session: f.run.SessionID, round: f.target, finish: finishStop, usage: f.usage}
+	if out.round.IsZero() { // it has no place yet: what is told is how the open round stands
+		out.round = f.run.RoundID
+		if err := f.to.begun(out.round); err != nil {
+			return out, err
+		}
+	}
 	switch {
 	case f.waits == regie.SessionWaitingValidation:
 		if err := s.asked(ctx, f); err != nil {
@@ -384,13 +409,16 @@ func (s *server) overBudget(ctx context.Context, f *following) error {
 
 // whyFailed is the error of a round whose model did not answer.
 func (s *server) whyFailed(ctx context.Context, f *following) error {
-	code := regie.CodeProviderRejected
+	code, again := regie.CodeProviderRejected, false
 	if view, err := s.Control.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
+		if again, err = s.mayTry(ctx, f.asked, &view); err != nil {
+			return err
+		}
 		if attempts := view.Exchanges[len(view.Exchanges)-1].Attempts; len(attempts) > 0 {
 			code = attempts[len(attempts)-1].Code
 		}
 	}
-	return &problem{err: errorOf(code, f.note)}
+	return &problem{err: errorOf(code, f.note), again: again}
 }
 
 // toolName is a client's tool by its own name.

@@ -23,12 +23,12 @@ func (s *server) messages(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	out := &messagesAnswer{server: s, w: w, r: r, asked: a, sent: sent}
+	out := &messagesAnswer{server: s, w: w, r: r, asked: a, sent: sent, round: sent.RoundID}
 	if a.stream {
 		out.streamed()
 		return
 	}
-	result, err := s.follow(r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
+	result, err := s.follow(r.Context(), sent, listener{begun: out.answers, text: func(string) {}})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -61,6 +61,9 @@ func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		err = s.threaded(r.Context(), a)
+	}
+	if err == nil {
+		err = a.moved
 	}
 	if err == nil {
 		err = s.agent(r.Context(), a.model)
@@ -129,16 +132,23 @@ type messagesAnswer struct {
 	r     *http.Request
 	asked *asking
 	sent  submitted
+	round regie.ID // that answers
 
 	out   *stream
 	begun bool
 	open  bool // the block of the text is
 }
 
+// answers takes which round it is that answers: of a message that waits for its turn that is known once it has it.
+func (m *messagesAnswer) answers(round regie.ID) error {
+	m.round = round
+	return nil
+}
+
 // object is the message as it stands.
 func (m *messagesAnswer) object(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
-		"id": messagePrefix + m.sent.RoundID.String(), "type": "message", "role": "assistant", "model": m.asked.model, "content": content,
+		"id": messagePrefix + m.round.String(), "type": "message", "role": "assistant", "model": m.asked.model, "content": content,
 		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil, "usage": messagesUsage(used), "metadata": withSession(m.asked, m.sent),
 	}
 }
@@ -159,7 +169,7 @@ func (m *messagesAnswer) content(result *outcome) []any {
 func (m *messagesAnswer) streamed() {
 	m.out = newStream(m.w, m.KeepAlive, ping)
 	defer m.out.close()
-	result, err := m.follow(m.r.Context(), m.sent, listener{begun: func(regie.ID, regie.ID) {}, text: m.piece})
+	result, err := m.follow(m.r.Context(), m.sent, listener{begun: m.answers, text: m.piece})
 	if err != nil {
 		if !m.out.started() {
 			m.fail(m.w, m.r, err)

@@ -19,18 +19,31 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 	}
 	out := &responseAnswer{
 		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID,
-		instructions: in.Instructions, rounds: sent.summary.Rounds,
+		instructions: in.Instructions, result: outcome{session: sent.SessionID, round: sent.RoundID},
 	}
 	if a.stream {
 		out.streamed(sent)
 		return
 	}
-	result, err := s.follow(r.Context(), sent, listener{begun: func(regie.ID, regie.ID) {}, text: func(string) {}})
+	result, err := out.follow(listener{text: func(string) {}}, sent)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	s.write(w, out.object(result, result.status()))
+}
+
+// follow waits for what becomes of the message. The id of the answer is known before anything of it is told.
+func (a *responseAnswer) follow(to listener, sent submitted) (outcome, error) {
+	to.begun = a.answers
+	return a.server.follow(a.r.Context(), sent, to)
+}
+
+// answers takes which round it is that answers, and which of its session: of a message that waits for its turn that is known once it has it.
+func (a *responseAnswer) answers(round regie.ID) (err error) {
+	a.result.round = round
+	a.rounds, err = a.ordinal(a.r.Context(), a.result.session, round)
+	return err
 }
 
 // status is a response's, of what its round came to.
@@ -127,7 +140,6 @@ func (a *responseAnswer) streamed(sent submitted) {
 	a.out = newStream(a.w, a.KeepAlive, comment)
 	defer a.out.close()
 	begun := false
-	a.result = outcome{session: sent.SessionID, round: sent.RoundID}
 	begin := func() {
 		if begun {
 			return
@@ -136,13 +148,10 @@ func (a *responseAnswer) streamed(sent submitted) {
 		a.event("response.created", map[string]any{"response": a.object(a.result, "in_progress")})
 		a.event("response.in_progress", map[string]any{"response": a.object(a.result, "in_progress")})
 	}
-	result, err := a.follow(a.r.Context(), sent, listener{
-		begun: func(session, round regie.ID) { a.result.session, a.result.round = session, round },
-		text: func(piece string) {
-			begin()
-			a.piece(piece)
-		},
-	})
+	result, err := a.follow(listener{text: func(piece string) {
+		begin()
+		a.piece(piece)
+	}}, sent)
 	if err != nil {
 		a.failed(err, begun)
 		return
@@ -230,9 +239,9 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	result, status := retold(view)
-	_, _, number, _ := parseResponseID(r.PathValue("id")) //nolint:dogsled // the rest was looked at above
 	out := &responseAnswer{
-		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()}, rounds: number,
+		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()},
+		rounds: view.Round.Number,
 	}
 	object := out.object(result, status)
 	if status == "failed" {

@@ -92,11 +92,11 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	}
 	out.oneCall = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
 	if in.PreviousResponseID != "" {
-		session, _, number, ok := parseResponseID(in.PreviousResponseID)
+		session, round, number, ok := parseResponseID(in.PreviousResponseID)
 		if !ok {
 			return nil, nil, refused("previous_response_id", "%q is no response of this endpoint", clip(in.PreviousResponseID))
 		}
-		out.session, out.number = session, number
+		out.session, out.round, out.number = session, round, number
 	}
 	if in.Instructions != "" {
 		out.messages = append(out.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: in.Instructions}, param: "instructions"})

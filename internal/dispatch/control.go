@@ -30,6 +30,8 @@ type Control interface {
 	TakeBack(ctx context.Context, in TakeBackRequest) (regie.Message, error)
 	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	// Review returns what the calls would do whose arguments a request edits, and stores nothing: what a person sees before they allow it (decision 20).
+	Review(ctx context.Context, in DecideRequest) (Reviewed, error)
 	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
 	// Resolve stores what a person found out about a call whose outcome nobody knew (decision 5).
@@ -176,7 +178,20 @@ type DecideRequest struct {
 	// Request is the answer's own id: saying it again adds nothing.
 	Request   string           `json:"request_id"`
 	Decisions []regie.Decision `json:"decisions" required:"true"`
-	By        string           `json:"by"`
+	// Shown are the edited calls as the person has seen them: where one would be shown otherwise by now nothing is decided, with CodeStalePreview.
+	Shown []ShownEdit `json:"shown,omitempty"`
+	By    string      `json:"by"`
+}
+
+// ShownEdit is what the preview of an edited call was made from, as Review returned it (decision 20).
+type ShownEdit struct {
+	CallID        regie.ID             `json:"call_id" required:"true"`
+	Preconditions []regie.Precondition `json:"preconditions"`
+}
+
+// Reviewed is the answer to Review: the edited calls in the order of the decisions, with their canonical arguments and what those would do.
+type Reviewed struct {
+	Reviews []regie.Review `json:"reviews"`
 }
 
 // ResolveRequest is a person's word on an UNKNOWN call.

@@ -150,9 +150,10 @@ func TestHandedOverIsJudged(t *testing.T) {
 func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 	runs, reply := 0, acts()
 	act := counted(t, regie.ClassOnce, &runs)
-	gone := errors.New("the process is gone")
+	gone, died := errors.New("the process is gone"), make(chan struct{})
 	h := newHouse(t, slow{replied: func(in store.Reply) error {
 		if len(in.Calls) > 0 {
+			close(died)
 			return gone
 		}
 		return nil
@@ -162,7 +163,8 @@ func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 	if _, err := h.dispatcher.Submit(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.dispatcher.Wait(t.Context(), in.Round.ID); !errors.Is(err, gone) {
+	<-died
+	if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) { // nil where all of it has gone by now
 		t.Fatal(err)
 	}
 	var once sync.Once

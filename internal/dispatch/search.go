@@ -80,10 +80,11 @@ type ProviderModels struct {
 	Name   string `json:"provider_id"`
 	Type   string `json:"type"`
 	Chosen bool   `json:"chosen,omitempty"` // answers where nothing else is said
-	// Reachable says that it has answered; Code and Error are why not.
-	Reachable bool       `json:"reachable"`
-	Code      regie.Code `json:"code,omitempty"`
-	Error     string     `json:"error,omitempty"`
+	// Reachable says that it has answered; Code and Error are why not, Said is that as it is translated.
+	Reachable bool           `json:"reachable"`
+	Code      regie.Code     `json:"code,omitempty"`
+	Error     string         `json:"error,omitempty"`
+	Said      regie.Sentence `json:"said,omitzero"`
 	// Sizes are the other names of models: small, medium, large and what files say.
 	Sizes  map[string]string `json:"sizes,omitempty"`
 	Models []ModelView       `json:"models"`

@@ -16,6 +16,8 @@ const (
 	tree             // the work tree
 )
 
+const include = "include.path"
+
 // single are the variables without a subsection that hold a command.
 var single = []string{
 	"core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass", "core.gitproxy", "core.alternaterefscommand", "sequence.editor", "diff.external",
@@ -36,7 +38,7 @@ func meaningOf(key, value string) meaning {
 	section, rest, _ := strings.Cut(key, ".")
 	name := rest[strings.LastIndexByte(rest, '.')+1:]
 	switch {
-	case key == "include.path", section == "includeif" && name == "path":
+	case key == include, section == "includeif" && name == "path":
 		return includes
 	case key == "core.hookspath":
 		return hooks

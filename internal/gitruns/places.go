@@ -49,26 +49,57 @@ func Places(root string, trees ...string) []string {
 	for _, path := range f.ofUser() {
 		f.files = 0
 		clear(f.read) // a file of the repository may be one of these too, and says more here
-		f.config(path, 0)
+		f.config(path)
 	}
 	slices.Sort(f.found)
 	return slices.Compact(f.found)
 }
 
-// ofUser are the files with the settings of the user and of the system.
-func (f *finder) ofUser() (out []string) {
-	settings := os.Getenv("XDG_CONFIG_HOME")
-	if settings == "" && f.home != "" {
-		settings = filepath.Join(f.home, ".config")
+// ofUser are the files with the settings of the user and of the system, wherever git may look for them.
+func (f *finder) ofUser() []string {
+	named := []string{os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL")}
+	return absolutes(slices.Concat(named, systemFiles, f.global()))
+}
+
+// settings are those of them that git reads in this environment: of two that say something the last one holds.
+func (f *finder) settings() []string {
+	system, user := systemFiles, f.global()
+	if file := os.Getenv("GIT_CONFIG_SYSTEM"); file != "" {
+		system = []string{file}
 	}
-	out = append(out, os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL"), "/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
-	if settings != "" {
-		out = append(out, filepath.Join(settings, "git", "config"))
+	if file := os.Getenv("GIT_CONFIG_GLOBAL"); file != "" {
+		user = []string{file}
+	}
+	return absolutes(slices.Concat(system, user))
+}
+
+// systemFiles are where git's packages have the settings of the system.
+var systemFiles = []string{"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig"}
+
+// global are the files that hold the user's.
+func (f *finder) global() (out []string) {
+	if dir := userDirectory(f.home); dir != "" {
+		out = append(out, filepath.Join(dir, "config"))
 	}
 	if f.home != "" {
 		out = append(out, filepath.Join(f.home, ".gitconfig"))
 	}
-	return slices.DeleteFunc(out, func(name string) bool { return !filepath.IsAbs(name) })
+	return out
+}
+
+// userDirectory is where git has what is the user's; empty where nobody knows.
+func userDirectory(home string) string {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		return filepath.Join(dir, "git")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".config", "git")
+}
+
+func absolutes(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !filepath.IsAbs(name) })
 }
 
 // finder looks for them.
@@ -77,6 +108,7 @@ type finder struct {
 	bases      []string // what paths of hooks and programs are relative to
 	own        []string // what lies where git has it anyhow
 	read       map[string]bool
+	sure       bool // conditions of includes are taken as not met, instead of as met
 	files      int
 	found      []string
 }
@@ -101,8 +133,8 @@ func (f *finder) repository(dir string) {
 	}
 	clear(f.read)
 	for _, git := range dirs {
-		f.config(filepath.Join(git, "config"), 0)
-		f.config(filepath.Join(git, "config.worktree"), 0)
+		f.config(filepath.Join(git, "config"))
+		f.config(filepath.Join(git, "config.worktree"))
 		f.hooks(filepath.Join(git, "hooks"))
 	}
 }
@@ -116,29 +148,38 @@ func (f *finder) trees(path, git string) {
 	})
 }
 
-// config reads a file of configuration.
-func (f *finder) config(path string, depth int) {
+// config notes a file of configuration, and what it names.
+func (f *finder) config(path string) {
+	f.note(path)
+	f.walk(path, 0, func(path, key, value string) {
+		if value == "" {
+			return
+		}
+		switch meaningOf(key, value) {
+		case includes:
+			f.note(f.expanded(value, filepath.Dir(path)))
+		case hooks:
+			for _, base := range f.bases {
+				f.hooks(f.expanded(value, base))
+			}
+		case runs:
+			f.command(value)
+		default:
+		}
+	})
+}
+
+// walk hands on what stands in a file of configuration and in those that it includes, in git's order.
+func (f *finder) walk(path string, depth int, each func(path, key, value string)) {
 	if depth > maxDeep || f.files >= maxFiles || f.read[path] {
 		return
 	}
 	f.read[path] = true
 	f.files++
-	f.note(path)
 	parse(contents(path), func(key, value string) {
-		switch meaningOf(key, value) {
-		case includes:
-			if value != "" {
-				f.config(f.expanded(value, filepath.Dir(path)), depth+1)
-			}
-		case hooks:
-			for _, base := range f.bases {
-				if value != "" {
-					f.hooks(f.expanded(value, base))
-				}
-			}
-		case runs:
-			f.command(value)
-		default:
+		each(path, key, value)
+		if meaningOf(key, value) == includes && value != "" && (key == include || !f.sure) {
+			f.walk(f.expanded(value, filepath.Dir(path)), depth+1, each)
 		}
 	})
 }

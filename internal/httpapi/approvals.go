@@ -101,6 +101,13 @@ func (s *server) approvalOperations() []operation {
 				}
 				return s.Control.Decide(ctx, in.Body)
 			}),
+		op(s, http.MethodPost, "/approvals/{id}/review", "review_edit", "What calls of an approval would do with edited arguments; nothing is stored", http.StatusOK,
+			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (dispatch.Reviewed, error) {
+				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
+					return dispatch.Reviewed{}, err
+				}
+				return s.Control.Review(ctx, in.Body)
+			}),
 		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first", http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
 				inbox, limit, err := s.listed(ctx, "questions", &in.Query)

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -33,10 +31,12 @@ type Guard struct {
 	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
-	slow access.Slow
-	mu   sync.Mutex
-	code string // of the setup link; empty once it was used
-	ends time.Time
+	slow     access.Slow
+	bodies   bodies
+	arrivals arrivals
+	mu       sync.Mutex
+	code     string // of the setup link; empty once it was used
+	ends     time.Time
 }
 
 const (
@@ -58,11 +58,15 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
 		bound := &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
-		w = bound
-		if r.ContentLength != 0 {
-			_ = control.SetReadDeadline(time.Now().Add(g.bodyTime())) // what has no deadlines does without
-			r.Body = &boundedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), control: control}
+		r, body := g.bodies.bounded(w, r, control, g.bodyTime())
+		if body != nil {
+			defer body.answered()
+			if r.ProtoMajor == 1 {
+				bound.body = body
+			}
+			defer bound.begin() // of an answer without a word
 		}
+		w = bound
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
@@ -246,41 +250,3 @@ var ErrStopping = regie.Errorf(regie.CodeEngineGone, "the server stops")
 func (g *Guard) answerTime() time.Duration { return cmp.Or(g.AnswerTime, time.Minute) }
 
 func (g *Guard) bodyTime() time.Duration { return cmp.Or(g.BodyTime, 30*time.Second) }
-
-// boundedWriter gives each piece of an answer its own time: an answer may be long in coming, and is read at once.
-type boundedWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	bound   time.Duration
-}
-
-// Write implements http.ResponseWriter.
-func (w *boundedWriter) Write(data []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.bound)) // what has no deadlines does without
-	return w.ResponseWriter.Write(data)
-}
-
-// Flush implements http.Flusher, for who looks for nothing else.
-func (w *boundedWriter) Flush() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.bound)) // what has no deadlines does without
-	_ = w.control.Flush()                                   // the next write says what is wrong
-}
-
-// Unwrap is for http.ResponseController.
-func (w *boundedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// boundedBody is a body that has to come in time. Once all of it is there the connection is read without a bound, so that a client who leaves is
-// noticed; of one that never comes the connection ends with its answer.
-type boundedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if errors.Is(err, io.EOF) {
-		_ = b.control.SetReadDeadline(time.Time{}) // what has no deadlines does without
-	}
-	return n, err
-}

@@ -26,7 +26,7 @@ type Keys interface {
 // change in a way that nothing later is harmed. All others could end or change what came later (an interrupt its next round, a name the one after it).
 var repeatable = map[string]bool{
 	"create_session": true, "fork_session": true, "send_message": true, "give_command": true, "start_run": true, "undo": true, "undo_in_session": true, "plan_undo": true,
-	"decide": true, "answer_question": true, "resolve_call": true, "remove_session": true, "mark_session_read": true, "add_token": true,
+	"decide": true, "review_edit": true, "answer_question": true, "resolve_call": true, "remove_session": true, "mark_session_read": true, "add_token": true,
 	"revoke_token": true, "revoke_tokens": true, "revoke_rules": true, "beat": true,
 }
 

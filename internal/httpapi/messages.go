@@ -59,7 +59,7 @@ func (s *server) messageOperations() []operation {
 	follow := described[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
 		"The log of a session from a place on, and then what comes; Last-Event-ID goes before after", http.StatusOK)
 	follow.streams, follow.serve = true, s.follow
-	watch := described[none, none, regie.Event](http.MethodGet, "/events", "watch_sessions",
+	watch := described[none, none, Watched](http.MethodGet, "/events", "watch_sessions",
 		"What happens in all sessions from now on: what changes a list of them. One without a session says: look at all of them anew", http.StatusOK)
 	watch.streams, watch.serve = true, s.watch
 	socket := described[none, none, none](http.MethodGet, "/ws", "open_websocket",

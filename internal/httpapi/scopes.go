@@ -33,7 +33,7 @@ var scopes = map[string]regie.TokenScope{
 	"undo": regie.ScopeChat, "undo_in_session": regie.ScopeChat,
 	"beat": regie.ScopeChat,
 
-	"decide": regie.ScopeApprove, "answer_question": regie.ScopeApprove, "respond": regie.ScopeApprove, "resolve_call": regie.ScopeApprove,
+	"decide": regie.ScopeApprove, "review_edit": regie.ScopeApprove, "answer_question": regie.ScopeApprove, "respond": regie.ScopeApprove, "resolve_call": regie.ScopeApprove,
 
 	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "revoke_rules": regie.ScopeAdmin, "clear_cache": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
 	"add_token": regie.ScopeAdmin, "revoke_token": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,

@@ -129,6 +129,9 @@ func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
 	}
+	if errors.Is(err, ErrStopping) {
+		return nil, ErrStopping
+	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
 	}

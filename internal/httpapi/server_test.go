@@ -122,6 +122,10 @@ func (r *refusing) Decide(_ context.Context, in dispatch.DecideRequest) (store.R
 	return store.Resolved{}, nil
 }
 
+func (*refusing) Review(_ context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	return dispatch.Reviewed{}, regie.Errorf(regie.CodeNotFound, "there is no approval %s here", in.ApprovalID)
+}
+
 func (r *refusing) Answer(context.Context, dispatch.AnswerRequest) (store.Resolved, error) {
 	r.submitted++
 	return store.Resolved{}, nil

@@ -219,7 +219,11 @@ func (s *server) stream(r *http.Request, out *stream, session regie.ID, after in
 
 // watch streams what happens in all sessions.
 func (s *server) watch(w http.ResponseWriter, r *http.Request) {
-	if _, err := read[none, none](w, r, false); err != nil {
+	_, err := read[none, none](w, r, false)
+	if err == nil && r.Header.Get("Last-Event-ID") != "" { // browsers send one by themselves only where events have ids
+		err = regie.Errorf(regie.CodeBadRequest, "what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "Last-Event-ID")
+	}
+	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -227,11 +231,20 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Watch(ctx, out.watched) })
 }
 
+// Watched is what happens in one of all sessions. Without seq and time nobody knows what it was: look at its session, or without session_id at all of them.
+type Watched struct {
+	SessionID regie.ID        `json:"session_id,omitzero"`
+	Seq       int64           `json:"seq,omitempty"` // of its session's log
+	Type      regie.EventType `json:"type"`
+	Time      time.Time       `json:"time,omitzero"`
+	Body      json.RawMessage `json:"data,omitempty"`
+}
+
 // watched writes an event of all sessions: its number is that of its own session's log, so it is no id here.
 func (o *stream) watched(e regie.Event) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	frames, err := frame(nil, "", string(e.Type), e)
+	frames, err := frame(nil, "", string(e.Type), Watched(e))
 	if err == nil {
 		err = o.write(frames)
 	}

@@ -3,11 +3,13 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +25,8 @@ const (
 	maxSubscriptions = 256
 	// maxWord bounds what a client says at once on one.
 	maxWord = 4 << 10
+	// parting is how long a client that is told the end may take to say that it has heard it.
+	parting = 500 * time.Millisecond
 	// everySession is the name of what happens in all sessions.
 	everySession = "*"
 )
@@ -47,6 +51,7 @@ type socket struct {
 	server   *server
 	conn     *websocket.Conn
 	language string
+	cut      context.CancelFunc // ends the connection, whoever reads it and whatever is being written
 
 	mu      sync.Mutex // of follows
 	follows map[string]*subscription
@@ -68,10 +73,14 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, "limit", err)
 		return
 	}
+	if status, err := handshake(w.Header(), r); err != nil {
+		s.failAs(w, r, status, err)
+		return
+	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
 	conn, err := websocket.Accept(slim{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return // the library has answered
+		return // the library has answered: the connection cannot be taken over
 	}
 	stays, done, err := access.Stay(r.Context(), s.Base)
 	if err != nil { // others were faster
@@ -90,6 +99,39 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		defer done()
 		k.serve(stays)
 	})
+}
+
+// handshake returns what is wrong with a request to become a WebSocket (RFC 6455, section 4.2.1) and the status that says so: the library would say it without a
+// code. answer is told what would be right.
+func handshake(answer http.Header, r *http.Request) (status int, err error) {
+	keys := r.Header.Values("Sec-WebSocket-Key")
+	switch {
+	case !r.ProtoAtLeast(1, 1) || !names(r.Header, "Connection", "Upgrade") || !names(r.Header, "Upgrade", "websocket"):
+		if r.ProtoMajor == 1 { // later ones have no such headers, and an answer with them is none
+			answer.Set("Connection", "Upgrade")
+			answer.Set("Upgrade", "websocket")
+		}
+		return http.StatusUpgradeRequired, regie.Errorf(regie.CodeBadRequest, "this is a WebSocket: ask for it with Connection: Upgrade and Upgrade: websocket")
+	case r.Header.Get("Sec-WebSocket-Version") != "13":
+		answer.Set("Sec-WebSocket-Version", "13")
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "the version of a WebSocket is 13 here: say so in Sec-WebSocket-Version")
+	case len(keys) != 1:
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
+	}
+	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(keys[0])); err != nil || len(key) != 16 {
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
+	}
+	return 0, nil
+}
+
+// names reports whether a header has a word among its list.
+func names(h http.Header, header, word string) bool {
+	for said := range strings.SplitSeq(strings.Join(h.Values(header), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(said), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in place of 8 KiB.
@@ -118,6 +160,7 @@ func (k *socket) serve(base context.Context) {
 	k.server.opened(1)
 	defer k.server.opened(-1)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base)) // with the server's end the library would cut the connection, without a word
+	k.cut = cancel
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
 	beats := k.beat(ctx)
 	err := k.listen(ctx)
@@ -226,7 +269,10 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 			return err
 		}
 	}
-	if said.After < 0 {
+	switch {
+	case said.Session == everySession && said.After != 0:
+		return regie.Errorf(regie.CodeBadRequest, "what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "after")
+	case said.After < 0:
 		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "after", 0, int64(1)<<53)
 	}
 	following, cancel := context.WithCancel(ctx)
@@ -275,7 +321,9 @@ func (k *socket) unfollowed(ctx context.Context, session string, mine *subscript
 }
 
 // restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
+// The library waits seconds for a client's own word on it, and a server that stops for the library.
 func (k *socket) restart(why error) {
+	defer time.AfterFunc(parting, k.cut).Stop()
 	if errors.Is(why, access.ErrEnded) {
 		_ = k.conn.Close(websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+": the token was revoked, or has expired") // the client has gone if this fails
 		return
@@ -294,7 +342,7 @@ func (k *socket) follow(following, ctx context.Context, said *word, session regi
 	}
 	if said.Session == everySession {
 		return k.server.Control.Watch(following, func(e regie.Event) error {
-			return tell(news{Type: string(e.Type), Session: everySession, Data: e})
+			return tell(news{Type: string(e.Type), Session: everySession, Data: Watched(e)})
 		})
 	}
 	var reply replies

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,6 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // maxDiff bounds what is shown of what a call would change, in bytes.
@@ -50,7 +50,7 @@ func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
 		a := ask{Kind: "approval", ID: inbox.Approvals[i].ID.String()}
 		for j := range inbox.Approvals[i].Reviews {
 			if review := &inbox.Approvals[i].Reviews[j]; review.Decision == nil {
-				a.Calls = append(a.Calls, shown(review))
+				a.Calls = append(a.Calls, shown(english, review))
 			}
 		}
 		out = append(out, a)
@@ -69,17 +69,20 @@ func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
 	return out, nil
 }
 
+// english is the language of what models read, in which all else is that they read here.
+var english = text.New("en")
+
 // shown is a call as who decides on it has to see it: nothing in it acts or hides.
-func shown(review *regie.Review) asked {
+func shown(t *text.Printer, review *regie.Review) asked {
 	out := asked{
-		CallID: review.CallID.String(), Tool: plain.Line(review.Tool), Sentence: plain.Visible(review.Preview.Sentence.String()),
+		CallID: review.CallID.String(), Tool: plain.Line(review.Tool), Sentence: plain.Visible(t.Sentence(review.Preview.Sentence)),
 		Diff: clip(plain.Visible(review.Preview.Diff), maxDiff),
 	}
 	for _, warning := range review.Preview.Warnings {
-		out.Warnings = append(out.Warnings, plain.Visible(warning.String()))
+		out.Warnings = append(out.Warnings, plain.Visible(t.Sentence(warning)))
 	}
 	for i := range review.Grounds {
-		out.Reasons = append(out.Reasons, plain.Visible(review.Grounds[i].Sentence.String()))
+		out.Reasons = append(out.Reasons, plain.Visible(t.Sentence(review.Grounds[i].Sentence)))
 	}
 	return out
 }
@@ -91,18 +94,18 @@ func (a *ask) words() string {
 	var b strings.Builder
 	b.WriteString("approval " + a.ID + " is needed:")
 	for i := range a.Calls {
-		b.WriteString("\n- " + a.Calls[i].words())
+		b.WriteString("\n- " + a.Calls[i].words(english))
 	}
 	return b.String()
 }
 
-func (a *asked) words() string {
-	out := []string{a.Tool + " (call " + a.CallID + "): " + a.Sentence}
+func (a *asked) words(t *text.Printer) string {
+	out := []string{t.T("%s (call %s): %s", a.Tool, a.CallID, a.Sentence)}
 	for _, why := range a.Reasons {
-		out = append(out, "  why: "+why)
+		out = append(out, "  "+t.T("why: %s", why))
 	}
 	for _, warning := range a.Warnings {
-		out = append(out, "  warning: "+warning)
+		out = append(out, "  "+t.T("warning: %s", warning))
 	}
 	if a.Diff != "" {
 		out = append(out, a.Diff)
@@ -145,7 +148,7 @@ func (s *server) addApprovals(to *mcp.Server) {
 func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in decision) (*mcp.CallToolResult, status, error) {
 	id, err := regie.ParseID(in.ApprovalID)
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
 	if err == nil && len(inbox.Approvals) == 0 {
@@ -155,22 +158,22 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 		_, err = s.find(ctx, inbox.Approvals[0].SessionID.String(), regie.ScopeApprove) // of this workspace
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	out := dispatch.DecideRequest{ApprovalID: id, Request: regie.NewID().String(), By: by(request)}
 	for _, v := range in.Decisions {
 		call, err := regie.ParseID(v.CallID)
 		if err != nil {
-			return nil, status{}, failed(err)
+			return nil, status{}, s.failed(err)
 		}
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
-			return nil, status{}, failed(regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
+			return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
 	}
 	if _, err := s.Control.Decide(ctx, out); err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	return s.tell(ctx, inbox.Approvals[0].SessionID)
 }
@@ -178,7 +181,7 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in reply) (*mcp.CallToolResult, status, error) {
 	id, err := regie.ParseID(in.QuestionID)
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
 	if err == nil && len(inbox.Questions) == 0 {
@@ -193,7 +196,7 @@ func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in rep
 		})
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	return s.tell(ctx, inbox.Questions[0].SessionID)
 }
@@ -247,11 +250,13 @@ func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session 
 }
 
 func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, approval *regie.Approval, review *regie.Review) (bool, error) {
-	call := shown(review)
-	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: "The agent " + plain.Line(approval.Agent) + " asks for your approval.\n" + call.words(), RequestedSchema: schemaOf(`{
-		"type":"object","required":["decision"],"properties":{
-			"decision":{"type":"string","title":"Decision","enum":["allow","deny"],"enumNames":["Allow once","Deny"]},
-			"reason":{"type":"string","title":"Reason","description":"why not, for the agent","maxLength":4000}}}`)})
+	t := s.Text
+	call := shown(t, review)
+	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.words(t)
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schemaOf([]string{"decision"}, map[string]any{
+		"decision": map[string]any{"type": "string", "title": t.T("Decision"), "enum": []string{"allow", "deny"}, "enumNames": []string{t.T("Allow once"), t.T("Deny")}},
+		"reason":   map[string]any{"type": "string", "title": t.T("Reason"), "description": t.T("why not, for the agent"), "maxLength": 4000},
+	})})
 	if err != nil || said.Action != "accept" {
 		return false, ignore(ctx, err)
 	}
@@ -268,16 +273,16 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 }
 
 func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, q *regie.Question) (bool, error) {
-	schema := `{"type":"object","required":["yes"],"properties":{"yes":{"type":"boolean","title":"Yes"}}}`
+	t := s.Text
+	schema := schemaOf([]string{"yes"}, map[string]any{"yes": map[string]any{"type": "boolean", "title": t.T("Yes")}})
 	if q.Module.Kind != regie.ModuleValidation {
-		options, _ := json.Marshal(q.Module.Options) // of texts
-		schema = `{"type":"object","properties":{"choice":{"type":"string","title":"Choice","enum":` + string(options) + `}`
+		answers := map[string]any{"choice": map[string]any{"type": "string", "title": t.T("Choice"), "enum": q.Module.Options}}
 		if q.Module.AllowFreeText {
-			schema += `,"text":{"type":"string","title":"In your own words"}`
+			answers["text"] = map[string]any{"type": "string", "title": t.T("In your own words")}
 		}
-		schema += `}}`
+		schema = schemaOf(nil, answers)
 	}
-	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: plain.Visible(q.Module.Text), RequestedSchema: schemaOf(schema)})
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: plain.Visible(q.Module.Text), RequestedSchema: schema})
 	if err != nil || said.Action != "accept" {
 		return false, ignore(ctx, err)
 	}
@@ -293,7 +298,14 @@ func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, 
 	return err == nil, overtaken(err)
 }
 
-func schemaOf(text string) any { return json.RawMessage(text) }
+// schemaOf is what a client lets its person fill in.
+func schemaOf(required []string, properties map[string]any) any {
+	out := map[string]any{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
 
 // ignore drops the error of a client that could not ask: what is open stays open.
 func ignore(ctx context.Context, err error) error {

@@ -51,6 +51,7 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 	if err != nil {
 		return false, err
 	}
+	progress.reads = opens(ctx, &view.Session, regie.ScopeRead)
 	if still(view.State) {
 		return asking(view.State), nil
 	}
@@ -99,6 +100,7 @@ func asking(state regie.SessionState) bool {
 type progress struct {
 	request *mcp.CallToolRequest
 	told    float64
+	reads   bool // who asks may read the session
 }
 
 // tell tells one event. A client that does not listen loses nothing: what happened is in the log.
@@ -114,7 +116,7 @@ func (p *progress) tell(ctx context.Context, event *regie.Event) {
 	}
 	switch event.Type {
 	case regie.EventToolCall, regie.EventToolResult:
-		if json.Unmarshal(event.Body, &body) == nil {
+		if p.reads && json.Unmarshal(event.Body, &body) == nil {
 			said = body.Tool + " " + body.About + " " + string(body.State)
 		}
 	case regie.EventMessage, regie.EventRound, regie.EventSessionState, regie.EventApproval, regie.EventQuestion, regie.EventPlan:

@@ -4,23 +4,63 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // problems makes of what the SDK says in plain text, where a request does not come as far as JSON-RPC, what all of a server's errors are: a problem with a
-// stable code. MCP's clients go by the status.
+// stable code, in our words and the language of who asks. MCP's clients go by the status. A call that JSON-RPC has an answer for gets that, as over stdio.
 func problems(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := &problemWriter{ResponseWriter: w}
+		out := &problemWriter{ResponseWriter: w, text: text.New(r.Header.Get("Accept-Language")), method: r.Method}
+		if r.Method == http.MethodPost { // the SDK tells what keeps it from reading a body by one word
+			body, err := bodyOf(w, r)
+			if err != nil {
+				out.tell(statusOf(regie.CodeOf(err)), err)
+				return
+			}
+			if said, err := jsonrpc.DecodeMessage(body); err == nil {
+				out.call, _ = said.(*jsonrpc.Request)
+			}
+			r = r.WithContext(r.Context())
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
 		next.ServeHTTP(out, r)
 		out.end()
 	})
+}
+
+// bodyOf reads a request's body. It returns CodeTooLarge, CodeRequestTimeout, the error of a server that stops, and CodeBadRequest for one that was cut off.
+func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
+	if r.ContentLength > maxBody {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		return body, nil
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, tooLarge
+	}
+	if coded, ok := errors.AsType[*regie.Error](err); ok {
+		return nil, coded
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
+	}
+	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
 }
 
 // maxSaid bounds what is kept of a plain text.
@@ -31,8 +71,11 @@ var noSession = regie.Errorf(regie.CodeNotFound, "there is no such MCP session h
 
 type problemWriter struct {
 	http.ResponseWriter
-	status int  // of what is a plain text, else 0
-	named  bool // the request names a session, and nothing but the SDK answers it any more
+	text   *text.Printer
+	method string
+	call   *jsonrpc.Request // what the body is, nil where it is none or several
+	status int              // of what is a plain text, else 0
+	named  bool             // the request names a session, and nothing but the SDK answers it any more
 	begun  bool
 	said   bytes.Buffer
 }
@@ -77,16 +120,129 @@ func (p *problemWriter) end() {
 	if p.status == 0 {
 		return
 	}
-	why := plain.Strip(strings.TrimSpace(p.said.String()))
-	if p.named && p.status == http.StatusNotFound {
-		why = noSession.Format
+	said := strings.TrimSpace(p.said.String())
+	if answer := p.answer(said); answer != nil {
+		p.answered(answer)
+		return
 	}
+	p.tell(p.status, p.why(said))
+}
+
+// answered writes the answer of JSON-RPC to a call.
+func (p *problemWriter) answered(answer []byte) {
+	p.Header().Set("Content-Type", "application/json")
+	p.Header().Del("Content-Length")
+	p.ResponseWriter.WriteHeader(http.StatusOK)
+	_, _ = p.ResponseWriter.Write(answer) // the client has gone if this fails
+}
+
+// tell writes a problem.
+func (p *problemWriter) tell(status int, why error) {
 	p.Header().Set("Content-Type", "application/problem+json")
 	p.Header().Del("Content-Length")
-	p.ResponseWriter.WriteHeader(p.status)
-	_ = json.NewEncoder(p.ResponseWriter).Encode(map[string]any{ // the client has gone
-		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "code": codeOf(p.status), "detail": why,
+	p.ResponseWriter.WriteHeader(status)
+	_ = json.NewEncoder(p.ResponseWriter).Encode(map[string]any{ // the client has gone if this fails
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "code": regie.CodeOf(why), "detail": plain.Strip(p.text.Error(why)),
 	})
+}
+
+// refuse answers a request in place of the SDK.
+func refuse(w http.ResponseWriter, why error) {
+	if p, is := w.(*problemWriter); is {
+		p.tell(statusOf(regie.CodeOf(why)), why)
+		return
+	}
+	http.Error(w, why.Error(), statusOf(regie.CodeOf(why)))
+}
+
+// How the SDK begins what it says of a call that JSON-RPC has an error for.
+const (
+	notHandled = "JSON RPC not handled: "
+	notValid   = "invalid request: "
+)
+
+// answer is the answer of JSON-RPC to a call that is none, nil where there is no call to answer.
+func (p *problemWriter) answer(said string) []byte {
+	if p.status != http.StatusBadRequest || p.call == nil || !p.call.IsCall() {
+		return nil
+	}
+	out := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: plain.Strip(said)}
+	switch {
+	case strings.HasPrefix(said, notHandled):
+		out = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + strconv.Quote(clip(plain.Line(p.call.Method), 200))}
+	case !strings.HasPrefix(said, notValid):
+		return nil
+	}
+	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: p.call.ID, Error: out})
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+// sdkSays are the beginnings of what the SDK says, with our words for it.
+var sdkSays = []struct {
+	begins string
+	why    error
+}{
+	{"malformed payload", regie.Errorf(regie.CodeBadRequest, "the body is no message of JSON-RPC 2.0")},
+	{"POST requires a non-empty body", regie.Errorf(regie.CodeBadRequest, "the request has no body: send a message of JSON-RPC 2.0")},
+	{"JSON-RPC batching", regie.Errorf(regie.CodeBadRequest, "several messages in one request are not taken in this version of MCP: send each by itself")},
+	{"Content-Type must be", regie.Errorf(regie.CodeBadRequest, "the body must come as %s: say so in Content-Type", "application/json")},
+	{"Accept must contain both", regie.Errorf(regie.CodeBadRequest, "Accept must name %s and %s", "application/json", "text/event-stream")},
+	{"Accept must contain 'text/event-stream'", regie.Errorf(regie.CodeBadRequest, "Accept must name %s", "text/event-stream")},
+	{"Bad Request: GET requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", "Mcp-Session-Id")},
+	{"Bad Request: DELETE requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", "Mcp-Session-Id")},
+	{"Bad Request: Unsupported protocol version", regie.Errorf(regie.CodeBadRequest, "the version of MCP in %s is none that is spoken here", "Mcp-Protocol-Version")},
+	{"malformed Last-Event-ID", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"stream replay unsupported", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"failed to replay events", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"can't send Last-Event-ID", regie.Errorf(regie.CodeBadRequest, "%s goes with GET", "Last-Event-ID")},
+	{"stream ID conflicts", regie.Errorf(regie.CodeConflict, "this stream of the MCP session is open already")},
+	{"session is closing", noSession},
+}
+
+// why is the error that the SDK means, in our words.
+func (p *problemWriter) why(said string) error {
+	if p.named && p.status == http.StatusNotFound {
+		return noSession
+	}
+	for i := range sdkSays {
+		if strings.HasPrefix(said, sdkSays[i].begins) {
+			return sdkSays[i].why
+		}
+	}
+	switch code := codeOf(p.status); code {
+	case regie.CodeForbidden:
+		return regie.Errorf(code, "the request comes from a page of somebody else's")
+	case regie.CodeNoToken:
+		return regie.Errorf(code, "the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+	case regie.CodeNotFound:
+		return noSession
+	case regie.CodeNoMethod:
+		return regie.Errorf(code, "%s does not take %s", "/mcp", p.method)
+	case regie.CodeTooLarge:
+		return regie.Errorf(code, "the request is larger than %d bytes", maxBody)
+	case regie.CodeInternal:
+		return regie.Errorf(code, "the request could not be answered: the log of the server says why")
+	default:
+		return regie.Errorf(code, "the request is none that MCP has in this place")
+	}
+}
+
+// statusOf is the status of an error that is found before the SDK is asked.
+func statusOf(code regie.Code) int {
+	switch code {
+	case regie.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case regie.CodeRequestTimeout:
+		return http.StatusRequestTimeout
+	case regie.CodeEngineGone:
+		return http.StatusServiceUnavailable
+	case regie.CodeTooManyRequests:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusBadRequest
 }
 
 // codeOf is the stable code of a status that the SDK answers with.
@@ -104,8 +260,6 @@ func codeOf(status int) regie.Code {
 		return regie.CodeConflict
 	case http.StatusRequestEntityTooLarge:
 		return regie.CodeTooLarge
-	case http.StatusTooManyRequests:
-		return regie.CodeTooManyRequests
 	}
 	if status >= http.StatusInternalServerError {
 		return regie.CodeInternal
@@ -117,7 +271,7 @@ func codeOf(status int) regie.Code {
 const badArguments = `validating "arguments": `
 
 // coded gives errors of arguments, which the SDK finds before a tool is called, the code that those of tools have.
-func coded(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *server) coded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, request)
 		called, is := result.(*mcp.CallToolResult)
@@ -129,7 +283,7 @@ func coded(next mcp.MethodHandler) mcp.MethodHandler {
 			return result, err
 		}
 		if why, is := strings.CutPrefix(text.Text, badArguments); is {
-			wrong := failed(regie.Errorf(regie.CodeBadArguments, "the arguments do not fit the tool: %s", why))
+			wrong := s.failed(regie.Errorf(regie.CodeBadArguments, "the arguments do not fit the tool: %s", why))
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong.Error()}}}, nil
 		}
 		return result, err

@@ -39,7 +39,7 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 			content, err := s.query(ctx, name, request.Params.Arguments)
 			out := &mcp.CallToolResult{IsError: err != nil}
 			if err != nil {
-				content = failed(err).Error()
+				content = s.failed(err).Error()
 			}
 			out.Content = []mcp.Content{&mcp.TextContent{Text: plain.Strip(content)}}
 			return out, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // Config sets a server up. Control is required.
@@ -37,6 +38,9 @@ type Config struct {
 	AllowApprovals bool
 	// Elicit puts approvals and questions to the person at the client's end, where the client says that it can ask them (MCP elicitation).
 	Elicit bool
+	// Text is the language of the person at the client's end, who reads what is put to them and what a tool says that fails; nil is English. Over HTTP what
+	// does not come as far as a tool is told in the language of its request.
+	Text *text.Printer
 }
 
 // server is one server for all of its connections.
@@ -65,7 +69,7 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return problems(http.NewCrossOriginProtection().Handler(known(streamable))), nil
+	return problems(http.NewCrossOriginProtection().Handler(fitting(known(streamable)))), nil
 }
 
 // known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it is its own request's, however the session began.
@@ -84,7 +88,7 @@ func known(next http.Handler) http.Handler {
 			stays, done, err := access.Stay(ctx, nil)
 			if err != nil {
 				w.Header().Set("Retry-After", "5")
-				http.Error(w, err.Error(), http.StatusTooManyRequests)
+				refuse(w, err)
 				return
 			}
 			defer done()
@@ -132,14 +136,14 @@ func outlives(ctx context.Context) (answered context.Context, done func()) {
 }
 
 // asCaller has a method run as who calls it, not as who opened the session.
-func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *server) asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if extra := request.GetExtra(); extra != nil && extra.TokenInfo != nil {
 			if caller, ok := extra.TokenInfo.Extra[callerKey].(*access.Caller); ok {
 				ctx = access.With(ctx, caller)
 			}
 			if token, ok := extra.TokenInfo.Extra[endedKey].(context.Context); ok {
-				return untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, request) })
+				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, request) })
 			}
 		}
 		return next(ctx, method, request)
@@ -147,7 +151,7 @@ func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // untilEnded runs a method until the token of who calls it ends, which is its answer then.
-func untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+func (s *server) untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(token, func() {
@@ -157,7 +161,7 @@ func untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Resul
 	})()
 	result, err := run(ctx)
 	if errors.Is(context.Cause(ctx), access.ErrEnded) {
-		return nil, &jsonrpc.Error{Code: codeEnded, Message: failed(access.ErrEnded).Error()}
+		return nil, &jsonrpc.Error{Code: codeEnded, Message: s.failed(access.ErrEnded).Error()}
 	}
 	return result, err
 }
@@ -167,13 +171,17 @@ func untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Resul
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	closing, gone := context.WithCancel(ctx)
 	defer gone()
+	if c.Text == nil {
+		c.Text = text.New("en")
+	}
 	s, err := newServer(ctx, closing, c)
 	if err != nil {
 		return err
 	}
 	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
-	session, err := s.Connect(ctx, &mcp.IOTransport{Reader: &frames{in: bufio.NewReader(in), out: shared, ended: gone}, Writer: shared, MaxLineLength: maxLine + 1}, nil)
+	said := &frames{in: bufio.NewReader(in), out: shared, text: c.Text, ended: gone}
+	session, err := s.Connect(ctx, &mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
@@ -192,11 +200,14 @@ func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Text == nil {
+		c.Text = text.New("en")
+	}
 	s := &server{Config: c, closing: closing}
 	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
 	})
-	out.AddReceivingMiddleware(asCaller, coded)
+	out.AddReceivingMiddleware(s.asCaller, s.coded)
 	if err := s.addQueries(ctx, out); err != nil {
 		return nil, err
 	}
@@ -262,6 +273,6 @@ func clip(text string, most int) string {
 }
 
 // failed is an error as a caller reads it: its sentence, and its stable code.
-func failed(err error) error {
-	return errors.New(plain.Strip(err.Error()) + " (" + string(regie.CodeOf(err)) + ")")
+func (s *server) failed(err error) error {
+	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }

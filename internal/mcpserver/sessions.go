@@ -131,17 +131,17 @@ func (s *server) policy(request *mcp.CallToolRequest) approval.Policy {
 
 func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (*mcp.CallToolResult, status, error) {
 	if err := bounded(in.Wait); err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	if s.Request.Root != "" && in.Workspace != "" {
-		return nil, status{}, failed(regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out", paramWorkspace))
+		return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out", paramWorkspace))
 	}
 	at, err := s.workspace(ctx, in.Workspace)
 	if err == nil && in.Agent != "" {
 		err = s.hasAgent(ctx, in.Agent)
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	run := s.Request
 	run.Root, run.FoundBy = at.Root, at.FoundBy
@@ -172,7 +172,7 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 		err = regie.Errorf(regie.CodeConflict, "the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
@@ -186,11 +186,11 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest, seconds int) (*mcp.CallToolResult, status, error) {
 	accepted, err := s.Control.Submit(ctx, run)
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	if seconds > 0 {
 		if err := s.await(ctx, request, accepted.SessionID, time.Duration(seconds)*time.Second); err != nil {
-			return nil, status{}, failed(err)
+			return nil, status{}, s.failed(err)
 		}
 	}
 	result, out, err := s.tell(ctx, accepted.SessionID)
@@ -239,7 +239,7 @@ func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in wa
 		err = s.await(ctx, request, found.ID, time.Duration(in.Wait)*time.Second)
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	return s.tell(ctx, found.ID)
 }
@@ -248,17 +248,17 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 	out := lines{Sessions: []line{}}
 	switch {
 	case in.Limit < 0 || in.Limit > maxSessions:
-		return nil, out, failed(regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions))
+		return nil, out, s.failed(regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions))
 	case in.Limit == 0:
 		in.Limit = 20
 	}
 	at, err := s.workspace(ctx, in.Workspace)
 	if err != nil {
-		return nil, out, failed(err)
+		return nil, out, s.failed(err)
 	}
 	found, err := s.listed(ctx, at.Root, in.Limit)
 	if err != nil {
-		return nil, out, failed(err)
+		return nil, out, s.failed(err)
 	}
 	for i := range found {
 		f := &found[i]
@@ -298,7 +298,7 @@ func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*m
 	out := places{Workspaces: []place{}}
 	all, err := s.Control.Workspaces(ctx)
 	if err != nil {
-		return nil, out, failed(err)
+		return nil, out, s.failed(err)
 	}
 	for _, w := range all {
 		out.Workspaces = append(out.Workspaces, place{ID: w.ID.String(), Name: plain.Strip(w.Name), Root: plain.Strip(w.Root)})
@@ -312,7 +312,7 @@ func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.
 		_, err = s.Control.Stop(ctx, found.ID)
 	}
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	return s.tell(ctx, found.ID)
 }
@@ -321,22 +321,28 @@ func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.
 func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResult, status, error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
-		return nil, status{}, failed(err)
+		return nil, status{}, s.failed(err)
 	}
 	out := status{
-		SessionID: view.ID.String(), Name: plain.Strip(view.Name), Workspace: plain.Strip(view.Workspace), State: string(view.State),
-		Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
+		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State), Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
+	}
+	reads := opens(ctx, &view.Session, regie.ScopeRead) // who may speak there, or decide, may not therefore read
+	if reads {
+		out.Name = plain.Strip(view.Name) // it is what was said first
 	}
 	if n := len(view.History); n > 0 {
 		round := &view.History[n-1]
-		out.RoundID, out.Ended, out.End, out.Note = round.ID.String(), round.State == regie.RoundEnded, string(round.End), plain.Strip(round.EndNote.String())
-		if opens(ctx, &view.Session, regie.ScopeRead) { // who may speak there, or decide, may not therefore read
+		out.RoundID, out.Ended, out.End = round.ID.String(), round.State == regie.RoundEnded, string(round.End)
+		if reads {
 			said := plain.Strip(answer(&view, round.ID))
+			out.Note = plain.Strip(round.EndNote.String())
 			out.Answer, out.Cut = clip(said, maxAnswer), len(said) > maxAnswer
 		}
 	}
-	if out.Asks, err = s.asks(ctx, session); err != nil {
-		return nil, status{}, failed(err)
+	if reads || opens(ctx, &view.Session, regie.ScopeApprove) { // who decides sees what about
+		if out.Asks, err = s.asks(ctx, session); err != nil {
+			return nil, status{}, s.failed(err)
+		}
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out.words(s.AllowApprovals)}}}, out, nil
 }

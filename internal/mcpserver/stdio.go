@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/regie-run/regie/internal/text"
 )
 
 // maxLine bounds one message in bytes.
@@ -19,6 +21,7 @@ const maxLine = 16 << 20
 type frames struct {
 	in    *bufio.Reader
 	out   io.Writer
+	text  *text.Printer
 	ended func()
 	left  []byte // of the line that is being handed on
 }
@@ -30,15 +33,17 @@ func (f *frames) Read(p []byte) (int, error) {
 			f.ended()
 			return 0, err
 		}
-		switch code := judged(line); {
-		case code != "":
-			if _, err := io.WriteString(f.out, `{"jsonrpc":"2.0","id":null,"error":`+code+"}\n"); err != nil {
-				f.ended()
-				return 0, err
-			}
+		answer, err := f.answer(line)
+		switch {
+		case answer != "":
+			_, err = io.WriteString(f.out, answer+"\n")
 		case len(line) > 0:
 			line = append(line, '\n')
 			f.left = line
+		}
+		if err != nil {
+			f.ended()
+			return 0, err
 		}
 	}
 	n := copy(p, f.left)
@@ -67,6 +72,21 @@ func (f *frames) line() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// answer is what answers a line at once, "" for one that is handed on or empty.
+func (f *frames) answer(line []byte) (string, error) {
+	if code := judged(line); code != "" {
+		return `{"jsonrpc":"2.0","id":null,"error":` + code + `}`, nil
+	}
+	said, _ := jsonrpc.DecodeMessage(line) // it was judged
+	call, _ := said.(*jsonrpc.Request)
+	why := misfit(call)
+	if why == nil {
+		return "", nil
+	}
+	answer, err := misfitted(call, why, f.text)
+	return string(answer), err
 }
 
 // judged is the error that answers a line, "" for one that is a message or empty.

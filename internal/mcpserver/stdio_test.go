@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/regie-run/regie/internal/text"
 )
 
 // handed is what of a stream is handed on, and what is answered at once.
 func handed(in string) (messages, answers string, ended int, err error) {
 	var out bytes.Buffer
-	f := &frames{in: bufio.NewReader(strings.NewReader(in)), out: &out, ended: func() { ended++ }}
+	f := &frames{in: bufio.NewReader(strings.NewReader(in)), out: &out, text: text.New("en"), ended: func() { ended++ }}
 	data, err := io.ReadAll(f)
 	return string(data), out.String(), ended, err
 }

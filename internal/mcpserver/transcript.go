@@ -32,11 +32,11 @@ func (s *server) addTranscripts(to *mcp.Server) {
 		case regie.CodeNotFound, regie.CodeBadID:
 			return nil, mcp.ResourceNotFoundError(uri)
 		default:
-			return nil, failed(err)
+			return nil, s.failed(err)
 		}
 		view, err := s.Control.Session(ctx, found.ID)
 		if err != nil {
-			return nil, failed(err)
+			return nil, s.failed(err)
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: transcriptType, Text: transcript(&view)}}}, nil
 	})

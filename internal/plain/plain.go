@@ -30,7 +30,7 @@ func acts(r rune) bool {
 }
 
 // Hidden reports whether a reader would not see a character, or not see what it does: what Strip removes, other marks of direction,
-// what has no width, separators of lines that are no line feed, tags and fillers. The two joiners are not among them, because
+// what has no width, separators of lines that are no line feed, tags, fillers and the empty pattern of Braille. The two joiners are not among them, because
 // writing systems and pictures are spelt with them.
 func Hidden(r rune) bool {
 	switch {
@@ -39,7 +39,7 @@ func Hidden(r rune) bool {
 	case r < 0x80, r == 0x200c, r == 0x200d, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return false
 	default:
-		return r >= 0xe0000 && r < 0xe1000 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+		return r == 0x2800 || r >= 0xe0000 && r < 0xe1000 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 	}
 }
 

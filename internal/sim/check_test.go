@@ -100,7 +100,7 @@ func (s *session) checkStream(events []regie.Event) {
 			s.violate("event %d was streamed as %d: %s (invariant 6)", events[i].Seq, s.stream[i].Seq, s.stream[i].Body)
 		}
 	}
-	if s.life.at == 0 && len(s.stream) < len(events) {
+	if s.life.at.Moment == 0 && len(s.stream) < len(events) {
 		s.violate("the stream ends at %d, the log at %d (invariant 6)", len(s.stream), len(events))
 	}
 }

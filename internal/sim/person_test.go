@@ -21,6 +21,7 @@ type person struct {
 	lives     int      // that are over
 	told      []invariant.Entry
 	notes     []invariant.Note
+	asked     []dispatch.RunRequest // how the engine was sent them
 	acked     int64
 	decisions int // requests that decide
 	followed  int // the life whose log is followed

@@ -32,10 +32,12 @@ type plan struct {
 	Deaths      []death                `json:"deaths,omitempty"`
 }
 
-// death ends a life of the engine abruptly at its n-th moment: a commit, an effect before or after it, an event of a model's stream.
+// death ends a life of the engine abruptly at its n-th moment: a commit, an effect before or after it, an event of a model's stream. One at an effect comes
+// right behind the n-th of these, whose result nobody has then: of all moments they are few, and what must not happen twice shows there.
 type death struct {
 	Moment int           `json:"moment"` // from the start of that life
-	Down   time.Duration `json:"down"`   // until the next one
+	Effect bool          `json:"effect,omitempty"`
+	Down   time.Duration `json:"down"` // until the next one
 }
 
 // step is something that the person does.
@@ -261,6 +263,9 @@ func (m *maker) deaths() {
 	}
 	for range 1 + m.IntN(3) {
 		d := death{Moment: 1 + m.IntN(30), Down: m.moment(3 * time.Second)}
+		if d.Moment%3 == 0 {
+			d.Effect, d.Moment = true, (d.Moment+5)/6
+		}
 		if m.one(5) {
 			d.Down = m.moment(8 * 24 * time.Hour)
 		}

@@ -67,7 +67,7 @@ func (s *session) sayMessage(st *step) {
 	n := invariant.Note{ID: id, Text: fmt.Sprintf("note %s: %s", id, raw(st.Text)), Follows: true}
 	in := s.request(id, n.Text, st.When)
 	n.Text = strings.ReplaceAll(strings.ToValidUTF8(n.Text, "\uFFFD"), "\x00", "\uFFFD") // as any store takes it
-	s.notes = append(s.notes, n)
+	s.notes, s.asked = append(s.notes, n), append(s.asked, in)
 	s.submit(in)
 }
 
@@ -154,9 +154,10 @@ func (s *session) repeat() {
 		case e.Answer != nil:
 			s.sayAnswer(*e.Answer)
 		case e.Note != nil:
-			for _, n := range s.notes {
-				if n.ID == e.Key {
-					s.submit(s.request(n.ID, n.Text, store.Queue))
+			for _, in := range s.asked { // as it was written: what an @ names may be there only since
+				if in.ClientID == e.Key {
+					in.WhenBusy = store.Queue
+					s.submit(in)
 				}
 			}
 		}

@@ -192,9 +192,9 @@ func (s *session) config() config.Config {
 // open begins a life, or several, until one is not over before it has begun.
 func (s *session) open() {
 	for {
-		at := 0
+		var at death
 		if s.lives < len(s.plan.Deaths) {
-			at = s.plan.Deaths[s.lives].Moment
+			at = s.plan.Deaths[s.lives]
 		}
 		l := s.newLife(at)
 		engine, err := s.start(l)

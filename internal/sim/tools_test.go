@@ -193,7 +193,7 @@ func (l *life) happen(ctx context.Context, class regie.EffectClass, inv *tool.In
 	w.mu.Unlock()
 	w.note(byTools, "effect %s of call %s in life %d", name, e.Key, l.n)
 	invariant.AtEffect(context.WithoutCancel(ctx), w.db, e, w.violate)
-	return !l.moment()
+	return !l.happened()
 }
 
 // policy reports whether the plan's policy allows a tool of the ledger without anybody's word.

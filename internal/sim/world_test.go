@@ -80,11 +80,12 @@ func (w *world) note(actor int, format string, args ...any) {
 type life struct {
 	world *world
 	n     int
-	at    int           // the moment at which it ends; 0: in good order
+	at    death         // the moment at which it ends; 0: in good order
 	dead  chan struct{} // closed then
 
 	// under world.mu
 	moments int
+	effects int
 	ended   bool
 	conns   map[net.Conn]struct{}
 }
@@ -92,7 +93,7 @@ type life struct {
 // errDead is what a life gets from everything that it reaches for after its end: it changes nothing any more.
 var errDead = regie.Errorf(regie.CodeEngineGone, "this life has ended")
 
-func (w *world) newLife(at int) *life {
+func (w *world) newLife(at death) *life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 1
@@ -113,10 +114,20 @@ func (l *life) isDead() bool {
 func (l *life) moment() (dead bool) {
 	l.world.mu.Lock()
 	defer l.world.mu.Unlock()
-	if l.moments++; l.moments == l.at {
+	if l.moments++; l.moments == l.at.Moment && !l.at.Effect {
 		l.die()
 	}
 	return l.ended
+}
+
+// happened is the moment behind an effect.
+func (l *life) happened() (dead bool) {
+	l.world.mu.Lock()
+	if l.effects++; l.effects == l.at.Moment && l.at.Effect {
+		l.die()
+	}
+	l.world.mu.Unlock()
+	return l.moment()
 }
 
 // end ends the life, if it has not ended.

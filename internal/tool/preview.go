@@ -206,7 +206,7 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 func harmless(s regie.Sentence) regie.Sentence {
 	args := make([]string, len(s.Args))
 	for i, arg := range s.Args {
-		args[i] = plain.Line(clip(arg, maxSaid))
+		args[i] = plain.Line(plain.Spaces(clip(arg, maxSaid)))
 		if len(arg) > maxSaid {
 			args[i] += "…"
 		}
@@ -218,7 +218,7 @@ func harmless(s regie.Sentence) regie.Sentence {
 // shown makes a diff visible and bounds it. The second result is the size of what was cut, zero where all is shown. Cut lines end at a
 // line feed where there is one, so that no line looks whole and is not.
 func shown(diff string) (text string, whole int) {
-	text = plain.Visible(clip(diff, regie.MaxDiff)) // it only grows
+	text = plain.Visible(plain.Spaces(clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
 		return text, 0
 	}

@@ -279,3 +279,14 @@ func TestMustAsk(t *testing.T) {
 		t.Errorf("a call that is allowed once has the scopes %v", p.Scopes)
 	}
 }
+
+// TestDescribeSpaces: what looks like a space and is none is seen where a person decides on it; in French prose it stays.
+func TestDescribeSpaces(t *testing.T) {
+	p, refusal := tool.DescribeCall(t.Context(), shows(func(context.Context) (regie.Preview, error) {
+		return regie.Preview{Sentence: regie.Say("run %s", "rm\u00a0x"), Diff: "+a\u2800b\u00a0c\n+Quoi\u00a0?\n"}, nil
+	}), &tool.Invocation{})
+	sound(t, p)
+	if p.Sentence.String() != "run rm<U+00A0>x" || p.Diff != "+a<U+2800>b<U+00A0>c\n+Quoi\u00a0?\n" || refusal != nil {
+		t.Errorf("%q with %q, %v", p.Sentence.String(), p.Diff, refusal)
+	}
+}

@@ -3,12 +3,12 @@ package tui
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
@@ -16,9 +16,6 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
-
-// shownDiff is how many lines of a diff are written with what is asked; v writes the rest.
-const shownDiff = 200
 
 // ask reads what the session waits for, and puts the first of it to the person.
 func (m *model) ask() tea.Cmd {
@@ -33,6 +30,7 @@ func (m *model) ask() tea.Cmd {
 				return nil
 			}
 			if session != m.session || !waiting(m.state) || m.dialog != nil {
+				m.due = m.due || session == m.session && waiting(m.state) // behind what the person has opened
 				return nil
 			}
 			for i := range inbox.Approvals {
@@ -76,13 +74,15 @@ func (m *model) putOff(id regie.ID) tea.Cmd {
 type approving struct {
 	asked  regie.Approval
 	i      int
-	cut    bool // the diff was shortened
+	seen   chat.Seen // the calls that stand in the scrollback as they are asked about
+	listed bool      // the head has not room for all of them
+	all    bool      // all that are left stand there, and Y once more allows them
 	mode   approvalMode
 	answer regie.Answer // for longer: for the session, or always
 	picked int          // among the scopes
 	holds  int          // among spans
 	reason editor
-	draft  []byte // of edited arguments
+	edited edit
 	busy   bool
 	covers bool // what is being decided follows from an answer for longer
 }
@@ -103,22 +103,22 @@ func (a *approving) review() *regie.Review { return &a.asked.Reviews[a.i] }
 
 func (a *approving) begin(m *model) {
 	m.page.ApprovalHead(&a.asked)
+	a.listed = m.page.Calls(&a.asked, chat.ListedCalls)
 	a.i = -1
 	a.advance(m)
 }
 
 // advance shows the next call that nobody has decided, or closes.
 func (a *approving) advance(m *model) {
-	a.mode, a.draft, a.busy = choosing, nil, false
+	a.mode, a.edited, a.busy, a.all = choosing, edit{}, false, false
+	if a.seen == nil {
+		a.seen = chat.Seen{}
+	}
 	for a.i++; a.i < len(a.asked.Reviews); a.i++ {
 		if a.review().Decision != nil {
 			continue
 		}
-		if len(a.asked.Reviews) > 1 {
-			m.note(m.Text.T("call %d of %d:", a.i+1, len(a.asked.Reviews)))
-		}
-		m.page.Review(a.i+1, a.review())
-		a.cut = m.page.Diff(a.review(), shownDiff)
+		m.page.Call(&a.asked, a.i, a.seen)
 		return
 	}
 	m.closeDialog()
@@ -135,25 +135,31 @@ func (a *approving) key(m *model, name, typed string) tea.Cmd {
 	case reasoning:
 		return a.reasonKey(m, name, typed)
 	}
+	if a.all {
+		return a.allKey(m, name, typed)
+	}
+	if a.edited.refused && a.refusedKey(m, typed) {
+		return nil
+	}
 	call := []regie.Decision{{CallID: a.review().CallID}}
-	switch typed {
-	case "y", "o": // yes, oui
+	whole := a.edited.asProposed()
+	switch {
+	case typed == "y" || typed == "o": // yes, oui
 		chat.AnswerAll(call, regie.AnswerAllow, "")
+		call[0].Arguments = a.edited.arguments()
 		return a.decide(m, call)
-	case "Y", "N":
+	case typed == "Y" && whole:
+		return a.allowAll(m)
+	case typed == "N" && whole:
 		all := chat.Undecided(&a.asked, a.i)
-		answer := regie.AnswerAllow
-		if typed == "N" {
-			answer = regie.AnswerDeny
-		}
-		chat.AnswerAll(all, answer, "")
+		chat.AnswerAll(all, regie.AnswerDeny, "")
 		return a.decide(m, all)
-	case "n":
+	case typed == "n":
 		chat.AnswerAll(call, regie.AnswerDeny, "")
 		return a.decide(m, call)
-	case "r":
+	case typed == "r":
 		a.mode, a.reason = reasoning, editor{}
-	case "s", "a":
+	case (typed == "s" || typed == "a") && whole:
 		if len(a.review().Preview.Scopes) == 0 {
 			m.hint = m.Text.T("this call can only be allowed once: its tool proposes nothing wider")
 			return nil
@@ -162,16 +168,16 @@ func (a *approving) key(m *model, name, typed string) tea.Cmd {
 		if typed == "a" {
 			a.answer = regie.AnswerAlways
 		}
-	case "e":
+	case typed == "e":
 		return a.edit(m)
-	case "v":
+	case typed == "v" && whole:
 		m.page.Diff(a.review(), 0)
-	case "l":
+	case typed == "v" && !a.edited.refused:
+		m.page.Diff(a.edited.review, 0)
+	case typed == "c":
+		m.page.Calls(&a.asked, 0)
+	case typed == "l" || name == "esc":
 		return m.putOff(a.asked.ID)
-	default:
-		if name == "esc" {
-			return m.putOff(a.asked.ID)
-		}
 	}
 	return nil
 }
@@ -191,10 +197,15 @@ func (a *approving) scopeKey(m *model, name, typed string) tea.Cmd {
 		a.picked = min(len(scopes)-1, a.picked+1)
 	case typed == "t":
 		a.holds = (a.holds + 1) % len(spans)
+	case typed == "v":
+		a.seen.Whole(m.page, &a.asked, a.along())
 	case name == "enter":
 		d := regie.Decision{CallID: a.review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
 		if spans[a.holds] > 0 {
 			d.ExpiresAt = time.Now().Add(spans[a.holds])
+		}
+		if a.showsAlong(m, d.Scope) {
+			return nil
 		}
 		return a.decide(m, []regie.Decision{d})
 	}
@@ -228,7 +239,7 @@ func (a *approving) paste(s string) (writes, fits bool) {
 func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
 	a.busy = true
 	m.hold()
-	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions}
+	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: chat.ShownEdit(a.edited.review)}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		_, err := m.Control.Decide(ctx, in)
 		return func() tea.Cmd { return tea.Batch(a.decided(m, decisions, err), m.release()) }
@@ -238,16 +249,23 @@ func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
 func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea.Cmd {
 	a.busy = false
 	if err != nil {
+		if regie.CodeOf(err) == regie.CodeConflict { // somebody else has answered, this call or another one: nothing of this answer is stored
+			return a.again(m, err)
+		}
 		m.told(err)
 		switch regie.CodeOf(err) {
-		case regie.CodeConflict: // somebody else has answered, this call or another one: nothing of this answer is stored
-			return a.again(m)
 		case regie.CodeExpired, regie.CodeNotFound:
 			m.overtaken(a)
 			m.due = waiting(m.state)
 			return nil
 		}
 		a.mode = choosing
+		if regie.CodeOf(err) == regie.CodeStalePreview { // what it was shown on is otherwise by now
+			return a.preview(m)
+		}
+		if len(decisions[0].Arguments) > 0 {
+			a.refuse(m)
+		}
 		return nil
 	}
 	for i := range decisions {
@@ -306,55 +324,26 @@ func (m *model) decision(d *regie.Decision, calls int) string {
 	return said
 }
 
-// edit has the person change the arguments in their editor.
-func (a *approving) edit(m *model) tea.Cmd {
-	a.busy = true
-	review := *a.review()
-	run := &editing{ctx: m.ctx, editor: m.Editor, review: &review, draft: a.draft}
-	return tea.Exec(run, func(error) tea.Msg {
-		return done(func() tea.Cmd {
-			a.busy, a.draft = false, run.edited
-			if run.err != nil {
-				m.told(run.err)
-				return nil
-			}
-			return a.decide(m, []regie.Decision{{CallID: review.CallID, Answer: regie.AnswerAllow, Arguments: run.edited}})
-		})
-	})
-}
-
-// editing is a person's editor with the arguments of a call; it has the terminal to itself.
-type editing struct {
-	ctx    context.Context
-	editor chat.Editor
-	review *regie.Review
-	draft  []byte
-	edited []byte
-	err    error
-}
-
-// Run implements tea.ExecCommand.
-func (e *editing) Run() error {
-	e.edited, e.err = chat.Edit(e.ctx, e.editor, e.review.Arguments, e.draft)
-	return nil
-}
-
-// SetStdin, SetStdout and SetStderr implement tea.ExecCommand: the editor has the process's own.
-func (e *editing) SetStdin(io.Reader)  {}
-func (e *editing) SetStdout(io.Writer) {}
-func (e *editing) SetStderr(io.Writer) {}
-
 func (a *approving) view(m *model) [][]span {
 	width, t := m.screen.width-2, m.Text
-	said := plain.Line(t.Sentence(a.review().Preview.Sentence))
-	lines := [][]span{{{"? ", style{fg: yellow, bold: true}}, {cut(said, width-2), style{bold: true}}}}
+	review := a.review()
+	if a.edited.review != nil {
+		review = a.edited.review
+	}
+	said := t.Sentence(review.Preview.Sentence)
+	if a.edited.refused {
+		said = t.T("it cannot run as you have edited it")
+	}
+	lines := m.question(plain.Line(said))
 	switch a.mode {
 	case scoping:
 		where := t.T("for the rest of this session, without asking:")
 		if a.answer == regie.AnswerAlways {
 			where = t.T("in every session of this workspace, from now on, without asking:")
 		}
-		lines = append(lines, []span{{text: "  " + where}})
+		for _, line := range wrap([]span{{text: where}}, width-2) {
+			lines = append(lines, append([]span{{text: "  "}}, line...))
+		}
 		for i, scope := range a.review().Preview.Scopes {
 			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1), plain.Line(t.Sentence(scope.Sentence)), width)
 		}
@@ -362,7 +351,11 @@ func (a *approving) view(m *model) [][]span {
 		if d := spans[a.holds]; d > 0 {
 			holds = t.T("for %s h", strconv.Itoa(int(d.Hours())))
 		}
-		return append(lines, m.keys(len(lines), t.T("[Enter] allow"), t.T("[t] it holds: %s", holds), t.T("[Esc] back"))...)
+		list := []string{t.T("[Enter] allow"), t.T("[t] it holds: %s", holds)}
+		if len(a.seen.Cut(&a.asked, a.along())) > 0 {
+			list = append(list, t.T("[v] whole diff"))
+		}
+		return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
 	case reasoning:
 		rows, _, _ := a.reason.rows(width-4, m.pasted)
 		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
@@ -376,6 +369,12 @@ func (a *approving) view(m *model) [][]span {
 		m.screen.from, m.screen.to = len(lines)-1, len(lines)
 		return append(lines, m.keys(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
 	}
+	switch {
+	case a.all:
+		return a.viewAll(m)
+	case !a.edited.asProposed():
+		return append(lines, m.keys(len(lines), a.edited.keys(t)...)...)
+	}
 	list := []string{t.T("[y] once")}
 	if len(a.review().Preview.Scopes) > 0 { // else no answer for longer can cover it
 		list = append(list, t.T("[s] session"), t.T("[a] always"))
@@ -384,8 +383,11 @@ func (a *approving) view(m *model) [][]span {
 	if len(chat.Undecided(&a.asked, a.i)) > 1 {
 		list = append(list, t.T("[Y] yes to all"), t.T("[N] no to all"))
 	}
-	if a.cut {
+	if a.seen[a.review().CallID] {
 		list = append(list, t.T("[v] whole diff"))
+	}
+	if a.listed {
+		list = append(list, t.T("[c] all calls"))
 	}
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
@@ -439,7 +441,7 @@ func rows(width int, before string, list []string) [][]span {
 	var line []span
 	used := 0
 	for _, one := range list {
-		n := len([]rune(before + one))
+		n := ansi.StringWidth(before + one)
 		if used > 0 && used+n > width {
 			out, line, used = append(out, line), nil, 0
 		}
@@ -450,5 +452,18 @@ func rows(width int, before string, list []string) [][]span {
 		}
 		used += n
 	}
-	return append(out, line)
+	var whole [][]span
+	for _, line := range append(out, line) {
+		if wide(line) <= width+1 {
+			whole = append(whole, line)
+			continue
+		}
+		for i, part := range wrap(line, width-1) { // one key alone, longer than a line
+			if i > 0 {
+				part = append([]span{{text: before}}, part...)
+			}
+			whole = append(whole, part)
+		}
+	}
+	return whole
 }

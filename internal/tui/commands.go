@@ -159,8 +159,9 @@ func (m *model) pick(p *picking) tea.Cmd {
 	case len(p.list) == 0:
 		m.note(m.Text.T("there is nothing to choose from"))
 	case m.dialog == nil:
-		m.open(p)
-		m.armed = true
+		m.openNow(p, m.Text.T("Tab shows what you asked for"))
+	default:
+		m.note(m.Text.T("answer first what is asked, or put it off"))
 	}
 	return nil
 }

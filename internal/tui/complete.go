@@ -88,7 +88,7 @@ func (p *popup) fetch(m *model) tea.Cmd {
 			p := &m.popup
 			p.asks = false
 			word, from := m.word()
-			if !strings.HasPrefix(word, "@") {
+			if !strings.HasPrefix(word, "@") || m.hasField() {
 				return nil
 			}
 			if now := strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`); now != name {

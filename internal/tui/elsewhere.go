@@ -76,21 +76,7 @@ func (a *approving) heard(m *model, body json.RawMessage) {
 	if json.Unmarshal(body, &event) != nil || event.ID != a.asked.ID || a.busy {
 		return
 	}
-	news := map[regie.Answer][]regie.Decision{}
-	for i := range event.Calls {
-		d := &event.Calls[i]
-		for n := range a.asked.Reviews {
-			if review := &a.asked.Reviews[n]; review.CallID == d.CallID && review.Decision == nil && d.Answer != "" {
-				review.Decision = d
-				news[d.Answer] = append(news[d.Answer], *d)
-			}
-		}
-	}
-	for _, answer := range []regie.Answer{regie.AnswerAllow, regie.AnswerSession, regie.AnswerAlways, regie.AnswerDeny} {
-		if list := news[answer]; len(list) > 0 {
-			m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By), m.decision(&list[0], len(list))))
-		}
-	}
+	a.news(m, event.Calls)
 	switch {
 	case event.State != regie.ApprovalOpen:
 		m.overtaken(a)
@@ -103,30 +89,69 @@ func (a *approving) heard(m *model, body json.RawMessage) {
 	}
 }
 
-// again reads the approval, where a decision was refused because somebody else had decided.
-func (a *approving) again(m *model) tea.Cmd {
+// news takes in decisions that others have made, and tells of each that was not known. It reports whether there were any.
+func (a *approving) news(m *model, decisions []regie.Decision) (some bool) {
+	news := map[regie.Answer][]regie.Decision{}
+	for i := range decisions {
+		d := &decisions[i]
+		for n := range a.asked.Reviews {
+			if review := &a.asked.Reviews[n]; review.CallID == d.CallID && review.Decision == nil && d.Answer != "" {
+				review.Decision = d
+				news[d.Answer] = append(news[d.Answer], *d)
+			}
+		}
+	}
+	for _, answer := range []regie.Answer{regie.AnswerAllow, regie.AnswerSession, regie.AnswerAlways, regie.AnswerDeny} {
+		if list := news[answer]; len(list) > 0 {
+			m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By), m.decision(&list[0], len(list))))
+			some = true
+		}
+	}
+	return some
+}
+
+// again reads the approval, where a decision was refused because somebody else had decided: who did is told, or else why it was.
+func (a *approving) again(m *model, why error) tea.Cmd {
 	id := a.asked.ID
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
 		return func() tea.Cmd {
-			if m.dialog != dialog(a) || a.busy || err != nil {
-				return nil
-			}
-			if len(inbox.Approvals) == 0 || inbox.Approvals[0].State != regie.ApprovalOpen {
-				m.overtaken(a)
-				m.due = waiting(m.state)
-				return nil
-			}
-			a.asked = inbox.Approvals[0]
-			if a.review().Decision != nil {
-				if m.armed {
-					m.sweep(a.written())
-				}
-				a.advance(m)
+			switch {
+			case err != nil:
+				m.told(why)
+			case m.dialog == dialog(a) && !a.busy:
+				a.read(m, inbox.Approvals, why)
 			}
 			return nil
 		}
 	})
+}
+
+// read takes the approval as it is now; none: it is gone. What the log said of it went by while this person's own answer was on its way.
+func (a *approving) read(m *model, now []regie.Approval, why error) {
+	var decided []regie.Decision
+	for i := range now {
+		for _, review := range now[i].Reviews {
+			if review.Decision != nil {
+				decided = append(decided, *review.Decision)
+			}
+		}
+	}
+	if !a.news(m, decided) {
+		m.told(why)
+	}
+	if len(now) == 0 || now[0].State != regie.ApprovalOpen {
+		m.overtaken(a)
+		m.due = waiting(m.state)
+		return
+	}
+	a.asked = now[0]
+	if a.review().Decision != nil {
+		if m.armed {
+			m.sweep(a.written())
+		}
+		a.advance(m)
+	}
 }
 
 func (q *questioning) written() string { return q.text.value() }

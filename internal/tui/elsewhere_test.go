@@ -99,3 +99,34 @@ func TestSettledElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedElsewhere: who decided what this person's answer came too late for is said then too.
+func TestRefusedElsewhere(t *testing.T) {
+	first, second := regie.NewID(), regie.NewID()
+	by := func(id regie.ID) *regie.Decision {
+		return &regie.Decision{CallID: id, Answer: regie.AnswerAllow, By: "alice"}
+	}
+	for name, row := range map[string]struct {
+		state  regie.ApprovalState
+		second *regie.Decision
+		said   string
+		stays  bool
+	}{
+		"one call":  {regie.ApprovalOpen, nil, "elsewhere, by alice: allowed once\n", true},
+		"all calls": {regie.ApprovalDecided, by(second), "elsewhere, by alice: allowed once: 2 calls\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &approving{asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}}}
+			m := asked(t, a)
+			now := a.asked
+			now.State, now.Reviews = row.state, []regie.Review{{CallID: first, Decision: by(first)}, {CallID: second, Decision: row.second}}
+			a.read(m, []regie.Approval{now}, regie.Errorf(regie.CodeConflict, "another one has answered"))
+			if (m.dialog != nil) != row.stays {
+				t.Errorf("the dialog stands there: %v", m.dialog != nil)
+			}
+			if out := strings.Join(m.paper.out, "\n") + "\n"; strings.Count(out, row.said) != 1 {
+				t.Errorf("%q is not said once:\n%s", row.said, out)
+			}
+		})
+	}
+}

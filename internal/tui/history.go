@@ -83,6 +83,14 @@ func (h *history) newer(m *model) {
 	}
 }
 
+// ends leaves what was said before. What was being written meanwhile stays known.
+func (h *history) ends() {
+	if h.at > 0 {
+		h.add(h.draft.value())
+	}
+	h.at, h.draft = 0, editor{}
+}
+
 // load reads what was said in this chat.
 func (h *history) load(m *model) tea.Cmd {
 	if m.last.IsZero() {
@@ -229,17 +237,32 @@ func (h *history) key(m *model, name, typed string) tea.Cmd {
 	case "enter", "tab", "right":
 		h.searching = false
 		if h.found >= 0 && h.found < len(h.list) {
-			m.draft.set(h.list[h.found])
-			h.at = 0
+			found := h.list[h.found]
+			h.ends()
+			if written := m.draft.value(); !slices.Contains(h.list, strings.TrimSpace(written)) {
+				h.add(written)
+			}
+			m.draft.set(found)
 		}
 	default:
 		if !h.query.key(name) {
-			h.query.insert(typed)
+			m.fits(h.query.insert(typed))
 		}
 		h.looked = len(h.list)
 		return h.goOn(m)
 	}
 	return nil
+}
+
+// paste looks for what is pasted.
+func (h *history) paste(m *model, s string) tea.Cmd {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if !h.query.insert(strings.Trim(s, "\n")) {
+		m.fits(false)
+		return nil
+	}
+	h.looked = len(h.list)
+	return h.goOn(m)
 }
 
 // view is the prompt while the person looks back.

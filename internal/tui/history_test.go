@@ -22,14 +22,10 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// talked is a workspace in which things were said: chat by chat, each to a model that says "Fine.".
-func talked(t *testing.T, chats ...[]string) (Config, []regie.ID) {
+// engine is a workspace, and a model that answers so.
+func engine(t *testing.T, answers http.HandlerFunc) Config {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Fine."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
-	}))
+	server := httptest.NewServer(answers)
 	t.Cleanup(server.Close)
 	env := map[string]string{"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "REGIE_BASE_URL": server.URL + "/v1", "REGIE_MODEL": "scripted"}
 	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
@@ -44,25 +40,42 @@ func talked(t *testing.T, chats ...[]string) (Config, []regie.ID) {
 	request := dispatch.RunRequest{
 		Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
 	}
+	return Config{Control: conn, Text: text.New("en"), Request: request}
+}
+
+// talked is a workspace in which things were said: chat by chat, each to a model that says "Fine.".
+func talked(t *testing.T, chats ...[]string) (Config, []regie.ID) {
+	t.Helper()
+	c := engine(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Fine."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	})
 	var ids []regie.ID
 	for _, said := range chats {
-		one := request
+		one := c.Request
 		one.SessionID = regie.NewID()
 		ids = append(ids, one.SessionID)
 		for _, line := range said {
 			one.ClientID, one.Text = regie.NewID().String(), line
-			run, err := conn.Submit(t.Context(), one)
+			run, err := c.Control.Submit(t.Context(), one)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ends(t, chat.Follow(t.Context(), conn, one.SessionID, run.Seq), run.RoundID)
+			ends(t, chat.Follow(t.Context(), c.Control, one.SessionID, run.Seq), run.RoundID)
 		}
 	}
-	return Config{Control: conn, Text: text.New("en"), Request: request}, ids
+	return c, ids
 }
 
 // ends waits for the end of a round.
 func ends(t *testing.T, feed *chat.Feed, round regie.ID) {
+	t.Helper()
+	hears(t, feed, regie.EventRound, map[string]string{"round_id": round.String(), "state": string(regie.RoundEnded)})
+}
+
+// hears waits for an event that says all of something.
+func hears(t *testing.T, feed *chat.Feed, kind regie.EventType, wanted map[string]string) {
 	t.Helper()
 	defer feed.Stop()
 	for {
@@ -70,11 +83,18 @@ func ends(t *testing.T, feed *chat.Feed, round regie.ID) {
 		case err := <-feed.Ended:
 			t.Fatal(err)
 		case item := <-feed.Items:
-			var body struct {
-				ID    regie.ID         `json:"round_id"`
-				State regie.RoundState `json:"state"`
+			if item.Event == nil || item.Event.Type != kind {
+				continue
 			}
-			if item.Event != nil && item.Event.Type == regie.EventRound && json.Unmarshal(item.Event.Body, &body) == nil && body.ID == round && body.State == regie.RoundEnded {
+			var body map[string]any
+			if err := json.Unmarshal(item.Event.Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			all := true
+			for key, value := range wanted {
+				all = all && body[key] == value
+			}
+			if all {
 				return
 			}
 		}
@@ -84,11 +104,17 @@ func ends(t *testing.T, feed *chat.Feed, round regie.ID) {
 // works does what the chat would do next, until there is nothing.
 func works(cmd tea.Cmd) {
 	for cmd != nil {
-		then, ok := cmd().(done)
-		if !ok {
+		switch then := cmd().(type) {
+		case done:
+			cmd = then()
+		case tea.BatchMsg:
+			for _, one := range then {
+				works(one)
+			}
+			return
+		default:
 			return
 		}
-		cmd = then()
 	}
 }
 

@@ -1,14 +1,12 @@
 package tui
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // pressed obeys a key.
@@ -115,6 +113,10 @@ func (m *model) cancel() tea.Cmd {
 	case m.popup.shown():
 		m.popup = popup{}
 	case m.dialog != nil && !asks:
+		if d, ok := m.dialog.(*instead); ok {
+			d.back(m)
+			return nil
+		}
 		m.closeDialog()
 	case !m.draft.empty() && !m.hasField():
 		m.history.add(m.draft.value())
@@ -158,8 +160,9 @@ func (m *model) enter() tea.Cmd {
 	}
 	m.draft = editor{killed: m.draft.killed}
 	m.popup = popup{}
-	m.history.at = 0
+	m.history.ends()
 	m.history.add(typed)
+	m.forgo()
 	switch {
 	case strings.HasPrefix(typed, "//"):
 		return m.say(typed[1:])
@@ -170,28 +173,4 @@ func (m *model) enter() tea.Cmd {
 	default:
 		return m.say(typed)
 	}
-}
-
-// say gives a message to the agent; while the session waits for the person they are told first what that does (decision 10).
-func (m *model) say(typed string) tea.Cmd {
-	if !waiting(m.state) {
-		return m.send(typed, store.Queue)
-	}
-	session := m.session
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
-		return func() tea.Cmd {
-			switch {
-			case err != nil:
-				m.told(err)
-				m.draft.set(typed)
-				return nil
-			case len(inbox.Approvals)+len(inbox.Questions) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
-				return m.send(typed, store.Queue)
-			}
-			m.open(&instead{typed: typed, question: len(inbox.Questions) > 0})
-			m.armed = true
-			return nil
-		}
-	})
 }

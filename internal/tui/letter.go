@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,38 +22,109 @@ type letter struct {
 // stands says that nothing was typed behind a letter.
 type stands struct{ serial int }
 
-// decides is a dialogue in which a letter may decide something at once.
-type decides interface {
+// meaning is what a typed character is to a dialogue.
+type meaning int
+
+const (
+	begins meaning = iota // nothing: it begins a message
+	waits                 // a key, once it stands alone
+	acts                  // a key at once: it decides nothing
+)
+
+// lettered is a dialogue in which letters are keys.
+type lettered interface {
 	dialog
-	decides() bool
+	letter(typed string) meaning
 }
 
-func (a *approving) decides() bool   { return a.mode == choosing }
-func (q *questioning) decides() bool { return !q.writes && len(q.asked.Module.Options) == 0 }
-func (u *undoing) decides() bool     { return true }
-func (d *instead) decides() bool     { return true }
+// worded is a dialogue that takes words itself. What it returns of them is a message.
+type worded interface {
+	words(m *model, typed string) (rest string)
+}
 
-// answerKey gives a key to the dialogue, a letter that decides something after a moment.
-func (m *model) answerKey(name, typed string) tea.Cmd {
-	d, ok := m.dialog.(decides)
-	alone := ok && d.decides() && utf8.RuneCountInString(typed) == 1 && typed != " "
+// among has each of some letters be a key.
+func among(keys, typed string) meaning {
 	switch {
-	case m.letter.typed != "" && utf8.RuneCountInString(typed) > 0: // a message
-		m.draft.insert(m.letter.typed + typed)
-		m.letter, m.armed, m.typed = letter{serial: m.letter.serial}, false, time.Now()
-		return nil
+	case typed == " ":
+		return acts
+	case utf8.RuneCountInString(typed) == 1 && strings.Contains(keys, typed):
+		return waits
+	}
+	return begins
+}
+
+func (a *approving) letter(typed string) meaning {
+	switch a.mode {
+	case reasoning:
+		return acts
+	case scoping:
+		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(a.review().Preview.Scopes) {
+			return acts
+		}
+		return among("btv", typed)
+	}
+	switch {
+	case a.all:
+		return among("YNnvbl", typed)
+	case a.edited.refused:
+		return among("yonrelb", typed)
+	case a.edited.review != nil:
+		return among("yonrevl", typed)
+	case a.listed:
+		return among("yoYNnrsaevlc", typed)
+	}
+	return among("yoYNnrsaevl", typed)
+}
+
+func (u *undoing) letter(typed string) meaning { return among("yonv", typed) }
+
+func (d *instead) letter(typed string) meaning {
+	if d.question {
+		return among("yon", typed)
+	}
+	return among("yonq", typed)
+}
+
+// answerKey gives a key to the dialogue, a letter that decides something after a moment. A letter that is no key begins a message: nothing typed is lost, and
+// Enter behind it sends that, and takes nothing of what is asked.
+func (m *model) answerKey(name, typed string) tea.Cmd {
+	d, ok := m.dialog.(lettered)
+	switch {
+	case m.letter.typed != "" && typed != "":
+		return m.words(m.letter.typed + typed)
 	case m.letter.typed != "":
 		first := m.letterStands(m.letter.serial)
-		if m.dialog == nil || !m.armed {
+		if name == "enter" || m.dialog == nil || !m.armed { // Enter ends the wait; what it would take of what the letter opens was not seen
 			return first
 		}
 		return tea.Batch(first, m.decide(name, typed))
-	case alone:
+	case !ok || typed == "":
+		return m.decide(name, typed)
+	}
+	switch d.letter(typed) {
+	case acts:
+		return m.decide(name, typed)
+	case waits:
 		m.letter = letter{name, typed, m.letter.serial + 1}
 		serial := m.letter.serial
 		return tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} })
 	}
-	return m.decide(name, typed)
+	return m.words(typed)
+}
+
+// words has what is typed be the beginning of a message, unless the dialogue takes it.
+func (m *model) words(typed string) tea.Cmd {
+	m.letter = letter{serial: m.letter.serial}
+	if d, ok := m.dialog.(worded); ok {
+		typed = d.words(m, typed)
+	}
+	if typed == "" {
+		return nil
+	}
+	m.armed, m.typed = false, time.Now()
+	m.fits(m.draft.insert(typed))
+	m.popup.follow(m)
+	return m.popup.fetch(m)
 }
 
 // letterStands has the letter decide, unless something was typed behind it.

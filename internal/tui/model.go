@@ -142,14 +142,14 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
 		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
-		m.paper.resized(max(m.screen.width, 20))
+		m.paper.resized(m.screen.width)
 	case tea.ColorProfileMsg:
 		m.screen.profile(msg)
 	case tea.KeyPressMsg:
 		m.bell.near()
 		return m.pressed(msg)
 	case tea.PasteMsg:
-		m.pastes(msg.Content)
+		return m.pastes(msg.Content)
 	case tea.FocusMsg:
 		m.bell.focus(true)
 	case tea.BlurMsg:
@@ -175,21 +175,27 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pastes takes what is pasted: into the line that a dialog has, and else into the prompt, as the letters of a message: a paste is no answer.
-func (m *model) pastes(content string) {
+// pastes takes what is pasted: into the line that a dialog or a search has, and else into the prompt, as the letters of a message: a paste decides nothing.
+func (m *model) pastes(content string) tea.Cmd {
 	m.stillTyping()
+	if m.hasField() && m.letter.typed != "" {
+		m.words(m.letter.typed)
+	}
 	if m.hasField() {
 		if line, ok := m.dialog.(line); ok {
 			if writes, fits := line.paste(content); writes {
 				m.fits(fits)
-				return
+				return nil
 			}
 		}
-		m.draft.put(m.letter.typed)
-		m.letter, m.armed = letter{serial: m.letter.serial}, false
+		m.armed = false
+	}
+	if m.history.searching {
+		return m.history.paste(m, content)
 	}
 	m.fits(m.draft.paste(content))
 	m.popup.follow(m)
+	return m.popup.fetch(m)
 }
 
 // stillTyping says that something was typed or pasted just now.
@@ -251,7 +257,7 @@ func (m *model) attend() tea.Cmd {
 		}
 		return nil
 	}
-	if m.dialog != nil && !m.armed && m.draft.empty() && time.Since(m.typed) >= quiet {
+	if m.dialog != nil && !m.armed && !m.writing() && time.Since(m.typed) >= quiet {
 		m.armed = true
 	}
 	if m.due && m.dialog == nil && !m.asking {
@@ -263,9 +269,28 @@ func (m *model) attend() tea.Cmd {
 // quiet is how long nothing may be typed before something that is asked takes the keyboard: what was meant for the prompt decides nothing.
 const quiet = 600 * time.Millisecond
 
-func (m *model) open(d dialog) {
-	m.dialog, m.armed = d, false
-	m.popup = popup{}
+// writing reports whether the person is in the middle of something at the prompt: what is asked waits for that.
+func (m *model) writing() bool { return !m.draft.empty() || m.history.searching || m.popup.shown() }
+
+func (m *model) open(d dialog) { m.dialog, m.armed = d, false }
+
+// openNow is open for what follows from what the person has just typed: it has the keyboard at once, unless they write something else by now; then it is hinted at.
+func (m *model) openNow(d dialog, hint string) {
+	m.open(d)
+	if m.armed = !m.writing(); !m.armed {
+		m.hint = hint
+	}
+}
+
+// forgo closes what the person had opened and left again for the prompt, where they send something: it would come back over what is asked then.
+func (m *model) forgo() {
+	switch m.dialog.(type) {
+	case *picking:
+		m.closeDialog()
+	case *undoing:
+		m.closeDialog()
+		m.note(m.Text.T("nothing was undone"))
+	}
 }
 
 func (m *model) closeDialog() { m.dialog, m.armed, m.letter.typed = nil, false, "" }

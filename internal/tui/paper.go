@@ -83,7 +83,16 @@ type paper struct {
 	tailWidth  int
 }
 
-func (p *paper) resized(width int) { p.render.width = width }
+// resized has lines made for a terminal of some columns. Its last one stays empty, as below what is printed: so what streams in stands as it will be printed.
+func (p *paper) resized(width int) { p.render.width = width - 1 }
+
+// margin is what a line is indented by, of what it would be where there is room.
+func margin(indent, width int) int {
+	if width < 30 {
+		return min(indent, width/8)
+	}
+	return indent
+}
 
 // idle reports whether all is on the terminal.
 func (p *paper) idle() bool { return len(p.out) == 0 && !p.printing }
@@ -203,7 +212,7 @@ func noted(line string, said bool, width int) [][]span {
 		return indentWrap(line, style{bold: true}, 2, width)
 	}
 	bare := strings.TrimLeft(line, " ")
-	indent := len(line) - len(bare)
+	indent := margin(len(line)-len(bare), width)
 	mark, rest, found := strings.Cut(bare, " ")
 	var s style
 	switch {
@@ -223,7 +232,7 @@ func noted(line string, said bool, width int) [][]span {
 		mark, rest = "", bare
 	}
 	if mark == "" {
-		return indentWrap(line, style{}, indent, width)
+		return indentWrap(strings.Repeat(" ", min(indent, len(line)-len(bare)))+bare, style{}, indent, width)
 	}
 	var out [][]span
 	for i, spans := range wrap([]span{{text: tabs(rest)}}, width-indent-2) {

@@ -25,10 +25,10 @@ type option struct {
 
 // fits are the options that hold what was typed.
 func (p *picking) fits() []option {
-	wanted := strings.ToLower(p.query.value())
+	wanted := strings.Join(strings.Fields(strings.ToLower(p.query.value())), " ")
 	var out []option
 	for _, o := range p.list {
-		if strings.Contains(strings.ToLower(o.text), wanted) {
+		if strings.Contains(strings.Join(strings.Fields(strings.ToLower(o.text)), " "), wanted) {
 			out = append(out, o)
 		}
 	}
@@ -56,6 +56,12 @@ func (p *picking) key(m *model, name, typed string) tea.Cmd {
 		p.picked = 0
 	}
 	return nil
+}
+
+// paste looks for what is pasted, as typing does.
+func (p *picking) paste(s string) (writes, fits bool) {
+	p.picked = 0
+	return true, p.query.insert(strings.Join(strings.Fields(s), " "))
 }
 
 func (p *picking) view(m *model) [][]span {

@@ -12,17 +12,17 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // questioning puts a question of the agent to the person (spec 4.5).
 type questioning struct {
-	asked  regie.Question
-	picked int
-	chosen map[int]bool // where several may be
-	text   editor       // an answer in their own words
-	writes bool
-	busy   bool
+	asked   regie.Question
+	picked  int
+	chosen  map[int]bool // where several may be
+	numbers numbers
+	text    editor // an answer in their own words
+	writes  bool
+	busy    bool
 }
 
 func (q *questioning) begin(m *model) {
@@ -39,7 +39,7 @@ func (q *questioning) key(m *model, name, typed string) tea.Cmd {
 	case q.writes:
 		return q.write(m, name, typed)
 	case name == "esc", typed == "l":
-		return m.putOff(q.asked.ID)
+		return q.putOff(m)
 	case module.Kind == regie.ModuleValidation:
 		switch strings.ToLower(typed) {
 		case "y", "o":
@@ -48,29 +48,26 @@ func (q *questioning) key(m *model, name, typed string) tea.Cmd {
 			return q.reply(m, chat.YesNo(false))
 		}
 		return nil
-	}
-	n := -1
-	if len(typed) == 1 && typed[0] >= '1' && int(typed[0]-'1') < len(module.Options) {
-		n = int(typed[0] - '1')
+	case q.number(typed):
+		return nil
 	}
 	switch {
-	case n >= 0:
-		q.picked = n
-		if module.AllowMultiple {
-			q.chosen[n] = !q.chosen[n]
-		}
 	case name == "up":
 		q.picked = max(0, q.picked-1)
 	case name == "down":
 		q.picked = min(len(module.Options)-1, q.picked+1)
-	case name == "space" && module.AllowMultiple:
-		q.chosen[q.picked] = !q.chosen[q.picked]
 	case typed == "t" && module.AllowFreeText:
 		q.writes = true
 	case name == "enter":
 		return q.choose(m)
 	}
 	return nil
+}
+
+// putOff leaves the question in the inbox; Up has what was written of an answer.
+func (q *questioning) putOff(m *model) tea.Cmd {
+	m.history.add(q.text.value())
+	return m.putOff(q.asked.ID)
 }
 
 // ticked are the numbers of the options that are chosen, of several.
@@ -94,6 +91,7 @@ func (q *questioning) choose(m *model) tea.Cmd {
 		m.hint = m.Text.Error(err)
 		return nil
 	}
+	m.history.add(q.text.value()) // words that are not sent
 	return q.reply(m, reply)
 }
 
@@ -101,7 +99,7 @@ func (q *questioning) write(m *model, name, typed string) tea.Cmd {
 	switch name {
 	case "esc":
 		if len(q.asked.Module.Options) == 0 {
-			return m.putOff(q.asked.ID)
+			return q.putOff(m)
 		}
 		q.writes = false
 	case "enter":
@@ -126,9 +124,10 @@ func (q *questioning) write(m *model, name, typed string) tea.Cmd {
 }
 
 func (q *questioning) paste(s string) (writes, fits bool) {
-	if !q.writes {
+	if !q.writes && (q.busy || !q.asked.Module.AllowFreeText) {
 		return false, true
 	}
+	q.writes = true
 	return true, q.text.paste(s)
 }
 
@@ -213,6 +212,9 @@ func (q *questioning) view(m *model) [][]span {
 		lines = m.choice(lines, i == q.picked, box, fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i]), width)
 	}
 	list := []string{t.T("[Enter] answer")}
+	if n := len(module.Options); n > 9 {
+		list = append(list, t.T("[1-%d] by number (a space ends one)", n))
+	}
 	if module.AllowMultiple {
 		list = append(list, t.T("[Space] choose"))
 	}
@@ -220,39 +222,4 @@ func (q *questioning) view(m *model) [][]span {
 		list = append(list, t.T("[t] in your own words"))
 	}
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
-}
-
-// instead asks whether a message is to take the place of what the session waits for (decision 10).
-type instead struct {
-	typed    string
-	question bool
-}
-
-func (d *instead) key(m *model, name, typed string) tea.Cmd {
-	when := store.Steer
-	switch {
-	case typed == "y", typed == "o":
-	case typed == "q" && !d.question:
-		when = store.Queue
-	case typed == "n", name == "esc":
-		m.closeDialog()
-		m.draft.set(d.typed)
-		m.due = waiting(m.state) // what stood there before is asked again
-		return nil
-	default:
-		return nil
-	}
-	m.closeDialog()
-	m.due = when == store.Queue && waiting(m.state)
-	return m.send(d.typed, when)
-}
-
-func (d *instead) view(m *model) [][]span {
-	width, t := m.screen.width-2, m.Text
-	lines := wrap([]span{{t.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."), style{fg: yellow}}}, width)
-	list := []string{t.T("[y] send and withdraw")}
-	if !d.question {
-		list = append(list, t.T("[q] send when this run has ended"))
-	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[n] do not send"))...)...)
 }

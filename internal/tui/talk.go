@@ -300,6 +300,9 @@ func (m *model) fresh(session regie.ID) {
 	last := m.meter
 	m.meter = newMeter(last.today)
 	m.meter.asked, m.meter.heard = last.asked, last.asked // what is under way was asked for the other chat
+	if d, ok := m.dialog.(*instead); ok {                 // what it was about has gone; the message has not
+		m.back(d.typed)
+	}
 	m.closeDialog()
 }
 
@@ -346,6 +349,18 @@ func (m *model) send(typed string, when store.WhenBusy) tea.Cmd {
 	})
 }
 
+// unsent keeps what was not taken: a message in the prompt, a command too where it is one command there.
+func (m *model) unsent(typed string, when store.WhenBusy) {
+	switch {
+	case when != store.Reject:
+		m.back(typed)
+	case m.draft.empty():
+		m.draft.set(typed)
+	default:
+		m.history.add(typed)
+	}
+}
+
 func (m *model) sent(session regie.ID, typed string, when store.WhenBusy, run dispatch.Run, err error) tea.Cmd {
 	if session != m.session { // another chat has been taken up since
 		return nil
@@ -353,9 +368,7 @@ func (m *model) sent(session regie.ID, typed string, when store.WhenBusy, run di
 	switch {
 	case err != nil:
 		m.told(err)
-		if m.draft.empty() {
-			m.draft.set(typed)
-		}
+		m.unsent(typed, when)
 		return nil
 	case run.Answered:
 		m.note("› " + strings.ReplaceAll(typed, "\n", "\n  "))

@@ -28,6 +28,10 @@ type terminal struct {
 // again from there. It holds where the terminal is as wide and as high as the library believes.
 var inserts = regexp.MustCompile(`^\r(?:\x1b\[(\d*)B)?(\n+)\x1b\[(\d*)A\x1b\[\d*L`)
 
+// eraseBelow is what erases all from the cursor on in place of ansi.EraseScreenBelow: of what is erased from a screen's first line on, tmux keeps a copy in
+// the scrollback. The library erases so each time when the live part has another height, and in a terminal that has become narrower it may begin there.
+var eraseBelow = ansi.EraseLineRight + ansi.SaveCursor + ansi.CUD1 + ansi.EraseScreenBelow + ansi.RestoreCursor
+
 // Write implements io.Writer.
 func (t *terminal) Write(data []byte) (int, error) {
 	t.mu.Lock()
@@ -38,7 +42,10 @@ func (t *terminal) Write(data []byte) (int, error) {
 	room := inserts.FindSubmatch(data)
 	t.above.Store(room != nil)
 	if room == nil {
-		return t.File.Write(data)
+		if _, err := t.File.Write(bytes.ReplaceAll(data, []byte(ansi.EraseScreenBelow), []byte(eraseBelow))); err != nil {
+			return 0, err
+		}
+		return len(data), nil
 	}
 	rows := steps(room[3]) - len(room[2]) + 1
 	if _, err := t.File.WriteString(t.insert(rows, rows-1-steps(room[1]), string(data[len(room[0]):]))); err != nil {

@@ -10,6 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
+// shownDiff is how many lines of a diff are written with what is asked; v writes the rest.
+const shownDiff = 200
+
 // undoing shows what would be taken back, and asks (decision 16).
 type undoing struct {
 	in    dispatch.UndoRequest
@@ -34,6 +37,7 @@ func (m *model) undo(rest string) tea.Cmd {
 				return nil
 			}
 			if m.dialog != nil { // something else came up
+				m.note(m.Text.T("answer first what is asked, or put it off"))
 				return nil
 			}
 			u := &undoing{in: in, plans: plans}

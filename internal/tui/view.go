@@ -139,6 +139,15 @@ func (m *model) tooSmall(most int) (lines [][]span) {
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
 func (m *model) hasField() bool { return m.dialog != nil && m.armed }
 
+// opened reports whether something that the person opened themselves has the keyboard, so that what waits for them is not asked yet.
+func (m *model) opened() bool {
+	switch m.dialog.(type) {
+	case *picking, *undoing:
+		return m.armed
+	}
+	return false
+}
+
 // input is the prompt with what the person writes, at most so many lines around the cursor.
 func (m *model) input(width, most int) (lines [][]span, y, x int) {
 	if m.history.searching {
@@ -258,6 +267,10 @@ func (m *model) doing() []span {
 		return []span{{t.T("waits for a slot, place %d", m.place), style{fg: yellow}}}
 	case m.state == regie.SessionQueued:
 		return []span{{t.T("waits for a slot"), style{fg: yellow}}}
+	case waiting(m.state) && m.history.searching:
+		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Esc ends the search"), faint}}
+	case waiting(m.state) && m.due && m.opened():
+		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Esc shows it"), faint}}
 	case waiting(m.state) && !m.armed && !m.draft.empty():
 		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Tab answers, Enter sends what you write instead"), faint}}
 	case waiting(m.state) && m.dialog == nil:

@@ -12,15 +12,22 @@ import (
 // name no file of the machine.
 func TestGlobalIgnore(t *testing.T) {
 	for name, row := range map[string]struct {
-		home map[string]string // below the home directory
-		work map[string]string
-		want bool
+		home   map[string]string // below the home directory
+		global string            // GIT_CONFIG_GLOBAL, there
+		work   map[string]string
+		want   bool
 	}{
 		"git/ignore":                  {home: map[string]string{".config/git/ignore": "*.swp\n"}, want: true},
 		"nothing":                     {},
 		"excludesFile":                {home: map[string]string{".gitconfig": "[user]\n\tname = x\n[core]\n\tautocrlf = false\n\texcludesFile = ~/.mine # mine\n", ".mine": "*.swp\n"}, want: true},
 		"quoted":                      {home: map[string]string{".config/git/config": "[Core] EXCLUDESFILE = \"~/my own\"\n", "my own": "*.swp\n"}, want: true},
 		"it takes git/ignore's place": {home: map[string]string{".gitconfig": "[core]\nexcludesfile = ~/.mine\n", ".mine": "*.o\n", ".config/git/ignore": "*.swp\n"}},
+		"included":                    {home: map[string]string{".gitconfig": "[include]\n\tpath = more\n", "more": "[core]\nexcludesfile = ~/.mine\n", ".mine": "*.swp\n"}, want: true},
+		"included for some":           {home: map[string]string{".gitconfig": "[includeIf \"gitdir:/other/\"]\n\tpath = more\n", "more": "[core]\nexcludesfile = ~/.mine\n", ".mine": "*.swp\n"}},
+		"named in the environment":    {home: map[string]string{"elsewhere": "[core]\nexcludesfile = ~/.mine\n", ".mine": "*.swp\n"}, global: "elsewhere", want: true},
+		"in its place":                {home: map[string]string{".gitconfig": "[core]\nexcludesfile = ~/.mine\n", ".mine": "*.swp\n"}, global: "elsewhere"},
+		"nothing is named":            {home: map[string]string{".gitconfig": "[core]\nexcludesfile =\n", ".config/git/ignore": "*.swp\n"}},
+		"a relative one":              {home: map[string]string{".gitconfig": "[core]\nexcludesfile = a.swp\n"}},
 		"of another section":          {home: map[string]string{".gitconfig": "[other]\nexcludesfile = ~/.mine\n", ".mine": "*.swp\n"}},
 		"a repository's":              {home: map[string]string{".mine": "*.swp\n"}, work: map[string]string{".git/config": "[core]\nexcludesfile = ~/.mine\n"}},
 		"the repository differs":      {home: map[string]string{".config/git/ignore": "*.swp\n"}, work: map[string]string{".git/info/exclude": "!a.swp\n"}},
@@ -30,6 +37,11 @@ func TestGlobalIgnore(t *testing.T) {
 			home, dir := t.TempDir(), t.TempDir()
 			t.Setenv("HOME", home)
 			t.Setenv("XDG_CONFIG_HOME", "")
+			t.Setenv("GIT_CONFIG_SYSTEM", filepath.Join(home, "none"))
+			t.Setenv("GIT_CONFIG_GLOBAL", "")
+			if row.global != "" {
+				t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, row.global))
+			}
 			write := func(at, name, text string) {
 				t.Helper()
 				at = filepath.Join(at, name)

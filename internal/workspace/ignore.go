@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // Bounds of ignore files (spec 12.5): what is beyond them is not read.
@@ -191,7 +193,7 @@ func excluded(at *os.Root) []byte {
 	if _, err := at.Lstat(".git"); err != nil {
 		return nil
 	}
-	global, own := globalIgnore(), readBelow(at, ".git", "info", "exclude")
+	global, own := gitruns.Ignored(), readBelow(at, ".git", "info", "exclude")
 	if len(global) == 0 {
 		return own
 	}

@@ -34,6 +34,14 @@ func (b *batch) add(kind regie.EventType, body any) {
 	b.events = append(b.events, event)
 }
 
+// before adds an event in front of all others; none of them is a message.
+func (b *batch) before(kind regie.EventType, body any) {
+	b.add(kind, body)
+	if n := len(b.events) - 1; b.err == nil {
+		b.events = append([]logEvent{b.events[n]}, b.events[:n]...)
+	}
+}
+
 func (b *batch) message(m *regie.Message) {
 	m.SessionID, m.RoundID, m.Time = b.fence.SessionID, b.fence.RoundID, b.now
 	b.messages = append(b.messages, placed{m, len(b.events)})

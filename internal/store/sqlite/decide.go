@@ -67,7 +67,7 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		if open == 0 {
 			event.State = regie.ApprovalDecided
 		}
-		b.add(regie.EventApproval, event)
+		b.before(regie.EventApproval, event) // what came of the decisions follows them
 		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
 			return err
 		}
@@ -233,8 +233,8 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 		if err := t.settleCall(&c, now); err != nil {
 			return err
 		}
-		b.settled(&c)
 		b.add(regie.EventQuestion, questionEvent{QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call, State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request})
+		b.settled(&c) // what came of the answer follows it
 		message := in.Message
 		message.Exchange = c.Exchange
 		b.message(&message)

@@ -106,8 +106,10 @@ func approvals(w *World) {
 	edited := json.RawMessage(`{"n":7}`)
 	_, err = w.decide(asked, "4", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow, Arguments: edited})
 	w.must(err)
+	before = w.head(fence.SessionID)
 	out, err = w.decide(asked, "5", regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"})
 	w.must(err)
+	w.follows(fence.SessionID, before, regie.EventApproval)
 	w.equal("ready", out.Ready, true)
 	w.state(fence.SessionID, regie.SessionActive)
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
@@ -187,6 +189,19 @@ func expiry(w *World) {
 	w.head(fence.SessionID)
 }
 
+// follows holds that what a person decided stands in the log before what came of it.
+func (w *World) follows(session regie.ID, after int64, said regie.EventType) {
+	events, err := w.Store.Events(w.Ctx, session, after, 10)
+	w.must(err)
+	var kinds []regie.EventType
+	for _, event := range events {
+		if event.Type == said || event.Type == regie.EventToolResult {
+			kinds = append(kinds, event.Type)
+		}
+	}
+	w.equal("the order of the log", kinds, []regie.EventType{said, regie.EventToolResult})
+}
+
 // question follows a question to its answer (spec 4.5, decision 40).
 func question(w *World) {
 	fence := w.Start()
@@ -210,10 +225,12 @@ func question(w *World) {
 		QuestionID: asked.ID, Request: "r", Reply: regie.QuestionReply{Choices: []string{"b"}, By: "ada"}, Result: "b",
 		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: "ada"}, Text: "b", ExcludeFromPrompt: true},
 	}
+	before := w.head(fence.SessionID)
 	for range 2 {
 		_, err := w.Store.Answer(w.Ctx, answer)
 		w.must(err)
 	}
+	w.follows(fence.SessionID, before, regie.EventQuestion)
 	for request, want := range map[string]int{"r": 1, "another": 0} {
 		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID, Closed: true, Answered: request})
 		w.must(err)

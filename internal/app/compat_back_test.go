@@ -1,0 +1,280 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// burning is a door whose model is not there as long as down is set; it answers "Here." else, behind what it says first.
+func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
+	t.Helper()
+	down = new(atomic.Bool)
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
+			return
+		}
+		says("Here.")(w, r)
+	}
+	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{answer}, 4)...)...)
+	b := newBed(t, m)
+	return b.doorOf(b.impatient(), func(c *compat.Config) { c.Status = httpapi.Status }), m, down
+}
+
+// places are the formats in which a request says which answer it goes on from.
+var places = map[string]struct{ path, begin, goOn string }{
+	"responses": {"/v1/responses", `{"model":"main","input":"begin"}`, `{"model":"main","input":"the message","previous_response_id":"ID"}`},
+	"messages": {
+		passMessages, `{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"begin"}]}`,
+		`{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"the message"}],"thread":{"type":"continue","previous_message_id":"ID"}}`,
+	},
+}
+
+// TestCompatKeyMovedOn: a keyed request whose provider refused it goes on from its answer and from no other place, however often it is sent.
+func TestCompatKeyMovedOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range places {
+		t.Run(name, func(t *testing.T) {
+			d, m, down := burning(t)
+			first := d.do(http.MethodPost, c.path, c.begin, nil)
+			body, key := strings.ReplaceAll(c.goOn, "ID", first.ID), header{"Idempotency-Key": "k"}
+			down.Store(true)
+			if busy := d.do(http.MethodPost, c.path, body, key); busy.status != http.StatusServiceUnavailable && busy.status != 529 {
+				t.Fatalf("%d %s", busy.status, busy.body)
+			}
+			down.Store(false)
+			d.chat(map[string]any{"messages": []any{message("user", "somebody else's")}}, header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
+			before := m.count()
+			again := d.do(http.MethodPost, c.path, body, key)
+			if again.status != http.StatusConflict || again.header.Get("X-Should-Retry") != "false" || m.count() != before {
+				t.Errorf("%d %v %s, asked %d times", again.status, again.header, again.body, m.count()-before)
+			}
+		})
+	}
+}
+
+// TestCompatTriedOnce: however often a request is tried again while the provider refuses it, its message stands in the conversation once, with a key and,
+// where it says which answer it goes on from, without.
+func TestCompatTriedOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range places {
+		for kind, key := range map[string]header{", keyed": {"Idempotency-Key": "k"}, "": {}} {
+			t.Run(name+kind, func(t *testing.T) {
+				d, m, down := burning(t)
+				first := d.do(http.MethodPost, c.path, c.begin, nil)
+				d.triedOnce(m, down, c.path, strings.ReplaceAll(c.goOn, "ID", first.ID), key)
+			})
+		}
+	}
+	t.Run("chat, in a session, keyed", func(t *testing.T) {
+		d, m, down := burning(t)
+		first := d.chat(map[string]any{"messages": []any{message("user", "begin")}}, nil)
+		d.triedOnce(m, down, passChat, `{"model":"main","messages":[{"role":"user","content":"the message"}]}`,
+			header{"Idempotency-Key": "k", compat.HeaderSession: first.header.Get(compat.HeaderSession)})
+	})
+}
+
+// triedOnce sends a request while its model is not there, and when it is, from several clients at once.
+func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers header) {
+	d.t.Helper()
+	for range 3 {
+		down.Store(true)
+		out := d.do(http.MethodPost, path, body, headers)
+		if out.status != http.StatusServiceUnavailable && out.status != 529 {
+			d.t.Fatalf("%d %s", out.status, out.body)
+		}
+		down.Store(false)
+		d.chat(map[string]any{"messages": []any{message("user", "another session")}}, nil) // else the provider is not asked for a while
+	}
+	before, together := m.count(), 1
+	if headers["Idempotency-Key"] != "" {
+		together = 3
+	}
+	var all sync.WaitGroup
+	for range together {
+		all.Go(func() {
+			if out := d.do(http.MethodPost, path, body, headers); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
+				d.t.Errorf("%d %v %s", out.status, out.header, out.body)
+			}
+		})
+	}
+	all.Wait()
+	if said := strings.Count(m.last(), "the message"); said != 1 || m.count() != before+1 {
+		d.t.Errorf("asked %d times, and its message stands %d times", m.count()-before, said)
+	}
+}
+
+// TestCompatTriedTakenBack: where what was refused is taken out of the conversation already, as by a server that died before the message was stored again,
+// the request is tried all the same.
+func TestCompatTriedTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range places {
+		t.Run(name, func(t *testing.T) {
+			d, m, down := burning(t)
+			first := d.do(http.MethodPost, c.path, c.begin, nil)
+			body, key := strings.ReplaceAll(c.goOn, "ID", first.ID), header{"Idempotency-Key": "k"}
+			down.Store(true)
+			d.do(http.MethodPost, c.path, body, key)
+			down.Store(false)
+			refused := d.session(first).History[1].ID
+			if _, err := d.conn.Undo(t.Context(), dispatch.UndoRequest{Target: refused, Chat: true}); err != nil {
+				t.Fatal(err)
+			}
+			out := d.do(http.MethodPost, c.path, body, key)
+			if out.status != http.StatusOK || strings.Count(m.last(), "the message") != 1 || len(d.session(first).Undos) != 1 {
+				t.Errorf("%d %v %s", out.status, out.header, out.body)
+			}
+		})
+	}
+}
+
+// TestCompatTriedAfterCalls: a message that left calls of the client's without results settled them, which is not taken back. So its key keeps its answer,
+// and without one it may be said again.
+func TestCompatTriedAfterCalls(t *testing.T) {
+	t.Parallel()
+	d, m, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
+	first := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"weather?","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]}`, nil)
+	body := `{"model":"main","input":"the message","previous_response_id":"` + first.ID + `"}`
+	down.Store(true)
+	busy := d.do(http.MethodPost, "/v1/responses", body, header{"Idempotency-Key": "k"})
+	if busy.status != http.StatusServiceUnavailable || busy.header.Get("X-Should-Retry") != "false" {
+		t.Errorf("%d %v %s", busy.status, busy.header, busy.body)
+	}
+	down.Store(false)
+	before := m.count()
+	if again := d.do(http.MethodPost, "/v1/responses", body, header{"Idempotency-Key": "k"}); again.status != http.StatusServiceUnavailable || m.count() != before {
+		t.Errorf("%d %v %s", again.status, again.header, again.body)
+	}
+	if out := d.do(http.MethodPost, "/v1/responses", body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+}
+
+// TestCompatKeyStopped: a keyed request that a stopping server cuts off may be sent again: its round is taken up, and answers it.
+func TestCompatKeyStopped(t *testing.T) {
+	t.Parallel()
+	for name, c := range places {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 8)
+			var up atomic.Bool
+			b := newBed(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
+				if up.Load() {
+					says("Here.")(w, r)
+					return
+				}
+				asked <- struct{}{}
+				<-r.Context().Done()
+			}))
+			d := b.door(func(c *compat.Config) { c.Status = httpapi.Status })
+			ended := make(chan error, 1)
+			go func() {
+				<-asked
+				ended <- d.conn.Close()
+			}()
+			key := header{"Idempotency-Key": "k"}
+			out := d.do(http.MethodPost, c.path, c.begin, key)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			d.closed = true
+			d.server.Close()
+			if !strings.Contains(out.body, `"`+string(regie.CodeEngineGone)+`"`) || out.header.Get("X-Should-Retry") != "true" || out.header.Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", out.status, out.header, out.body)
+			}
+			up.Store(true)
+			again := b.door().do(http.MethodPost, c.path, c.begin, key)
+			if again.status != http.StatusOK || !strings.Contains(again.body, "Here.") || again.header.Get(compat.HeaderSession) != out.header.Get(compat.HeaderSession) {
+				t.Errorf("%d %v %s", again.status, again.header, again.body)
+			}
+		})
+	}
+}
+
+// TestCompatKeyStoppedServer is the same of a whole server, with all that it ends first.
+func TestCompatKeyStoppedServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range places {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 8)
+			h := newBed(t, newModel(t, func(_ http.ResponseWriter, r *http.Request) {
+				asked <- struct{}{}
+				<-r.Context().Done()
+			})).serve("127.0.0.1:0")
+			ended := make(chan error, 1)
+			go func() {
+				<-asked
+				ended <- h.engine.Close()
+			}()
+			status, body, of := h.keyed(c.path, "k", c.begin)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if status != http.StatusServiceUnavailable || of.Get("X-Should-Retry") != "true" || of.Get("Retry-After") == "" {
+				t.Errorf("%d %v %s", status, of, body)
+			}
+		})
+	}
+}
+
+// TestCompatTriedByToken: a token that opens nothing but this endpoint, of one workspace, has what was refused taken back as well.
+func TestCompatTriedByToken(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
+			return
+		}
+		says("Here.")(w, r)
+	}
+	m := newModel(t, slices.Repeat([]http.HandlerFunc{answer}, 2)...)
+	b := newBed(t, m)
+	opened, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings, Tools: b.tools, TuneEngine: func(c *engine.Config) {
+		c.Backoff = func(int, time.Duration) time.Duration { return 0 }
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() }) // nothing of its end is asked
+	h := &house{bed: b, engine: opened}
+	if h.served, err = opened.Serve(t.Context(), app.ServeConfig{Addr: "127.0.0.1:0", Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if h.token, err = app.ReadToken(b.settings.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	var place regie.Workspace
+	h.json(http.MethodPost, "/api/v1/workspaces", `{"path":"`+b.root+`"}`, http.StatusOK, &place)
+	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, Workspaces: []regie.ID{place.ID}})
+	for name, c := range places {
+		_, begun, _ := h.keyed(c.path, name, c.begin, bearer(made.Secret))
+		var first struct{ ID string }
+		if err := json.Unmarshal([]byte(begun), &first); err != nil {
+			t.Fatal(err)
+		}
+		body := strings.ReplaceAll(c.goOn, "ID", first.ID)
+		down.Store(true)
+		if status, said, of := h.keyed(c.path, "again "+name, body, bearer(made.Secret)); of.Get("X-Should-Retry") != "true" {
+			t.Errorf("%d %v %s", status, of, said)
+		}
+		down.Store(false)
+		for range 2 {
+			if status, said, _ := h.keyed(c.path, "again "+name, body, bearer(made.Secret)); status != http.StatusOK || strings.Count(m.last(), "the message") != 1 {
+				t.Errorf("%d %s", status, said)
+			}
+		}
+	}
+}

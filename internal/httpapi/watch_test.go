@@ -1,0 +1,141 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+)
+
+// hints has a watcher told that something has happened in a session, and not what, then that something has happened somewhere.
+type hints struct{ dispatch.Control }
+
+// Watch implements dispatch.Control.
+func (hints) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	id, _ := regie.ParseID(absent)
+	for _, e := range []regie.Event{{SessionID: id, Type: regie.EventSession}, {Type: regie.EventSession}} {
+		if err := sink(e); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// TestHintsMakeNothingUp: where nobody knows what happened, a watcher is told no number and no time of it, and no session where it may be any.
+func TestHintsMakeNothingUp(t *testing.T) {
+	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	defer server.Close()
+	want := []string{`{"session_id":"` + absent + `","type":"session"}`, `{"type":"session"}`}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for i := 0; i < len(want) && lines.Scan(); {
+		if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+			if data != want[i] {
+				t.Errorf("the stream says %s, want %s", data, want[i])
+			}
+			i++
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Error(err)
+	}
+	socket, _, err := websocket.Dial(ctx, server.URL+"/api/v1/ws", nil) //nolint:bodyclose // the library has it
+	if err == nil {
+		err = socket.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","session_id":"*"}`))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.CloseNow() }()
+	if _, _, err := socket.Read(ctx); err != nil { // that it is subscribed
+		t.Fatal(err)
+	}
+	for _, data := range want {
+		if _, said, err := socket.Read(ctx); err != nil || string(said) != `{"type":"session","session_id":"*","data":`+data+`}` {
+			t.Errorf("the WebSocket says %s (%v), want %s", said, err, data)
+		}
+	}
+}
+
+// TestNoPlaceInAllSessions: what happens in all sessions is told from now on, so a place to go on from is refused and not passed over: who gives one would
+// believe that nothing is missing. No browser sends one by itself, since the events have no ids.
+func TestNoPlaceInAllSessions(t *testing.T) {
+	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	socket, _, err := websocket.Dial(ctx, server.URL+"/api/v1/ws", nil) //nolint:bodyclose // the library has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.CloseNow() }()
+	for _, step := range []struct{ says, want string }{
+		{`{"type":"subscribe","session_id":"*","after":12}`, `"code":"BAD_REQUEST"`},
+		{`{"type":"subscribe","session_id":"*","after":-1}`, `"code":"BAD_REQUEST"`},
+		{`{"type":"subscribe","session_id":"*","after":0}`, `{"type":"subscribed","session_id":"*"}`},
+	} {
+		if err := socket.Write(ctx, websocket.MessageText, []byte(step.says)); err != nil {
+			t.Fatal(err)
+		}
+		if _, said, err := socket.Read(ctx); err != nil || !strings.Contains(string(said), step.want) {
+			t.Errorf("to %s it says %s (%v)", step.says, said, err)
+		}
+	}
+	for id, want := range map[string]int{"12": http.StatusBadRequest, "x": http.StatusBadRequest, "": http.StatusOK} {
+		r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Last-Event-ID", id)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != want {
+			t.Errorf("behind %q: %s", id, response.Status)
+		}
+		_ = response.Body.Close()
+	}
+}
+
+// TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2 has; the headers of an upgrade would break the stream.
+func TestNoUpgradeByHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/api/v1/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err != nil || response.ProtoMajor != 2 || response.StatusCode != http.StatusUpgradeRequired || !strings.Contains(string(said), "BAD_REQUEST") ||
+		len(response.Header["Upgrade"])+len(response.Header["Connection"]) > 0 {
+		t.Errorf("%s %s %v %s (%v)", response.Proto, response.Status, response.Header, said, err)
+	}
+}

@@ -1,0 +1,146 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/text"
+)
+
+func ctrl(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Mod: tea.ModCtrl} }
+
+// looking is a model whose person knows what they have said, and nothing more is read.
+func looking(t *testing.T, said ...string) *model {
+	t.Helper()
+	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.history.list, m.history.end = said, true
+	return m
+}
+
+// pauses has the person type nothing for a while.
+func pauses(m *model) {
+	m.typed = time.Now().Add(-time.Hour)
+	m.attend()
+}
+
+// While the person looks back, or something is offered for what they write, what is asked has not the keyboard.
+func TestSearchKeepsKeyboard(t *testing.T) {
+	m := looking(t, "Make it so", "My word")
+	m.obey(ctrl('r'))
+	m.obey(pressed('M'))
+	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{}}}}
+	m.state = regie.SessionWaitingValidation
+	m.open(a)
+	if pauses(m); m.armed {
+		t.Fatal("the approval takes the keyboard")
+	}
+	if out := paint(m.status(80), false); !strings.Contains(out, "waits for your answer") || strings.Contains(out, "Tab") {
+		t.Errorf("the status says %q", out)
+	}
+	m.obey(pressed('y'))
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if a.busy || m.history.searching || m.draft.value() != "My word" {
+		t.Errorf("deciding %v, the prompt holds %q", a.busy, m.draft.value())
+	}
+	m.obey(ctrl('u'))
+	m.obey(ctrl('r'))
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
+	if pauses(m); !m.armed {
+		t.Error("behind the search the approval does not take the keyboard")
+	}
+
+	m = looking(t)
+	types(m, "/he")
+	m.open(a)
+	if !m.popup.shown() {
+		t.Error("what is offered goes when something is asked")
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyTab})
+	if m.draft.value() != "/help " || m.armed {
+		t.Errorf("Tab makes %q, the approval has the keyboard: %v", m.draft.value(), m.armed)
+	}
+}
+
+// What is pasted while the person looks back is looked for; what stood in the prompt is not lost.
+func TestSearchPaste(t *testing.T) {
+	m := looking(t, "an older one of\nthem", "the newest")
+	types(m, "a draft")
+	m.obey(ctrl('r'))
+	m.obey(tea.PasteMsg{Content: "older ONE of\r\nthem\n"})
+	if m.draft.value() != "a draft" || m.history.found != 0 {
+		t.Errorf("the prompt holds %q, found is %d", m.draft.value(), m.history.found)
+	}
+	m.obey(tea.PasteMsg{Content: strings.Repeat("x", maxTyped)})
+	if !strings.Contains(m.hint, "1 MiB") || m.history.found != 0 {
+		t.Errorf("what is too large is taken: %q", m.hint)
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if m.draft.value() != "an older one of\nthem" || !slices.Contains(m.history.list, "a draft") {
+		t.Errorf("the prompt holds %q, and %q is known", m.draft.value(), m.history.list)
+	}
+}
+
+// What was being written stays known where an older message is sent in its place.
+func TestDraftBehindHistory(t *testing.T) {
+	m := looking(t, "/queue")
+	types(m, "half a thought")
+	m.obey(tea.KeyPressMsg{Code: tea.KeyUp})
+	if m.draft.value() != "/queue" {
+		t.Fatalf("the prompt holds %q", m.draft.value())
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if !slices.Contains(m.history.list, "half a thought") {
+		t.Errorf("only %q is known", m.history.list)
+	}
+}
+
+// What is pasted where one of several things is chosen is looked for among them.
+func TestPickPaste(t *testing.T) {
+	m := looking(t)
+	chose := ""
+	p := &picking{list: []option{{"1", "main"}, {"2", "Review of\tit"}}, then: chosen(func(_ *model, value string) { chose = value })}
+	m.pick(p)
+	m.obey(tea.PasteMsg{Content: "review of\n"})
+	if !m.hasField() || !m.draft.empty() {
+		t.Fatalf("the prompt holds %q", m.draft.value())
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if chose != "2" || m.dialog != nil {
+		t.Errorf("%q is chosen", chose)
+	}
+}
+
+// What the person opened does not come in between where they write meanwhile, and goes with what they send; what waits for them is asked behind it.
+func TestPickBeside(t *testing.T) {
+	m := looking(t)
+	p := &picking{list: []option{{"1", "main"}, {"2", "other"}}}
+	types(m, "and")
+	if m.pick(p); m.armed || !strings.Contains(m.hint, "Tab") {
+		t.Errorf("the list takes the keyboard: %v, and it says %q", m.armed, m.hint)
+	}
+	typing(m, "")
+	if pauses(m); m.dialog != nil {
+		t.Error("the list comes back behind the message")
+	}
+
+	c, ids := talked(t, []string{"one"})
+	m = newModel(t.Context(), c)
+	m.session, m.state = ids[0], regie.SessionWaitingResponse
+	cmd := m.ask() // on its way while the list is opened
+	m.pick(p)
+	if works(cmd); !m.due {
+		t.Error("behind the list nothing is asked")
+	}
+	if out := paint(m.status(80), false); !strings.Contains(out, "Esc shows it") {
+		t.Errorf("the status says %q", out)
+	}
+	if m.pick(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
+		t.Error("a second list is not there, without a word")
+	}
+}

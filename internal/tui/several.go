@@ -1,0 +1,107 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+)
+
+// maxQuestion is how many lines of the live part a question has for itself, in a terminal of as many times that many lines; it stands whole above.
+const maxQuestion = 5
+
+// question is what is asked, at the head of a dialogue.
+func (m *model) question(said string) [][]span {
+	width := m.screen.width - 2
+	lines := wrap([]span{{said, style{bold: true}}}, width-2)
+	if most := max(1, m.screen.height/maxQuestion); len(lines) > most {
+		var left strings.Builder
+		for _, line := range lines[most-1:] {
+			for _, s := range line {
+				left.WriteString(s.text)
+			}
+			left.WriteByte(' ')
+		}
+		lines = append(lines[:most-1:most-1], []span{{cut(strings.TrimSpace(left.String()), width-2), style{bold: true}}})
+	}
+	return marked(lines)
+}
+
+// marked has a question's mark before its lines.
+func marked(lines [][]span) [][]span {
+	for i, line := range lines {
+		mark := span{"? ", style{fg: yellow, bold: true}}
+		if i > 0 {
+			mark = span{text: "  "}
+		}
+		lines[i] = append([]span{mark}, line...)
+	}
+	return lines
+}
+
+// allowAll allows all calls that are left. Where some have not been shown they are, and Y is asked for once more; so it is where a diff was shortened, unless
+// that was asked before.
+func (a *approving) allowAll(m *model) tea.Cmd {
+	all := chat.Undecided(&a.asked, a.i)
+	asked := a.all
+	a.all = false
+	if a.seen.Show(m.page, &a.asked, all) || !asked && len(a.seen.Cut(&a.asked, all)) > 0 {
+		a.all = true
+		m.askAgain()
+		return nil
+	}
+	chat.AnswerAll(all, regie.AnswerAllow, "")
+	return a.decide(m, all)
+}
+
+// askAgain has what was just written read before a key answers: as where a dialogue opens, the keyboard is the prompt's for a moment.
+func (m *model) askAgain() { m.armed, m.typed = false, time.Now() }
+
+// allKey is the keyboard once all that Y allows has been shown.
+func (a *approving) allKey(m *model, name, typed string) tea.Cmd {
+	switch {
+	case typed == "Y":
+		return a.allowAll(m)
+	case typed == "N":
+		a.all = false
+		all := chat.Undecided(&a.asked, a.i)
+		chat.AnswerAll(all, regie.AnswerDeny, "")
+		return a.decide(m, all)
+	case typed == "v":
+		a.seen.Whole(m.page, &a.asked, chat.Undecided(&a.asked, a.i))
+	case typed == "b" || typed == "n" || typed == "l" || name == "esc":
+		a.all = false
+	}
+	return nil
+}
+
+func (a *approving) viewAll(m *model) [][]span {
+	t, all := m.Text, chat.Undecided(&a.asked, a.i)
+	lines := marked(wrap([]span{{t.T("Y again allows these %d calls", len(all)), style{bold: true}}}, m.screen.width-4)) // whole, or no key decides anything
+	m.screen.from, m.screen.to = 0, len(lines)
+	list := []string{t.T("[Y] yes to all"), t.T("[N] no to all")}
+	if len(a.seen.Cut(&a.asked, all)) > 0 {
+		list = append(list, t.T("[v] whole diff"))
+	}
+	return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
+}
+
+// along are this call and those that the scope that is picked would allow with it.
+func (a *approving) along() []regie.Decision {
+	more, _ := chat.Covered(&a.asked, a.i+1, &a.review().Preview.Scopes[a.picked])
+	return append([]regie.Decision{{CallID: a.review().CallID}}, more...)
+}
+
+// showsAlong shows the calls that an answer for longer would allow with this one, where they have not been; Enter once more allows them.
+func (a *approving) showsAlong(m *model, scope *regie.Scope) bool {
+	more, numbers := chat.Covered(&a.asked, a.i+1, scope)
+	if !a.seen.Show(m.page, &a.asked, more) {
+		return false
+	}
+	m.note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more", strings.Join(numbers, ", ")))
+	m.askAgain()
+	return true
+}

@@ -1,0 +1,244 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// calls is an approval of some calls, each of which writes a file of its own.
+func calls(names ...string) *approving {
+	a := &approving{asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen}}
+	for _, name := range names {
+		arguments, _ := json.Marshal(map[string]string{"path": name})
+		a.asked.Reviews = append(a.asked.Reviews, regie.Review{
+			CallID: regie.NewID(), Tool: "files.write_file", Verdict: regie.VerdictAsk, Arguments: arguments,
+			Preview: regie.Preview{
+				Sentence: regie.Say("write 1 line to %s (new file)", name), Diff: "+of " + name + "\n",
+				Scopes: []regie.Scope{{Tool: "files.write_file", Kind: regie.ScopeAny, Sentence: regie.Say("any file of this workspace")}},
+			},
+		})
+	}
+	return a
+}
+
+// opened is a chat in which an approval has just been put to the person.
+func opened(t *testing.T, a *approving, width int) *model {
+	t.Helper()
+	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m.obey(tea.WindowSizeMsg{Width: width, Height: 24})
+	m.state = regie.SessionWaitingValidation
+	m.puts(a)
+	return m
+}
+
+func (m *model) puts(a *approving) {
+	m.open(a)
+	m.armed = true
+	a.begin(m)
+}
+
+// proposed is such a chat of an engine whose model wants to write files. decided are the answers that are stored.
+func proposed(t *testing.T, files ...string) (m *model, a *approving, decided func() []regie.Decision) {
+	t.Helper()
+	m, _ = parked(t, files...)
+	inbox := func(of store.InboxFilter) regie.Approval {
+		t.Helper()
+		found, err := m.Control.Inbox(t.Context(), of)
+		if err != nil || len(found.Approvals) != 1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		return found.Approvals[0]
+	}
+	a = &approving{asked: inbox(store.InboxFilter{SessionID: m.session})}
+	id := a.asked.ID
+	m.puts(a)
+	return m, a, func() (out []regie.Decision) {
+		t.Helper()
+		for _, review := range inbox(store.InboxFilter{ID: id}).Reviews {
+			if review.Decision != nil {
+				out = append(out, *review.Decision)
+			}
+		}
+		return out
+	}
+}
+
+// answers gives keys to the dialogue, each once the person has looked, with all that follows.
+func answers(m *model, keys ...string) {
+	for _, key := range keys {
+		m.typed = time.Now().Add(-quiet)
+		m.attend()
+		if key == "Enter" {
+			works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+			continue
+		}
+		m.obey(pressed([]rune(key)[0]))
+		if m.letter.typed != "" {
+			works(m.obey(stands{m.letter.serial}))
+		}
+	}
+}
+
+func scrollback(m *model) string { return ansi.Strip(strings.Join(m.paper.out, "\n")) + "\n" }
+
+func shown(m *model) string {
+	var out strings.Builder
+	m.screen.room = m.screen.height
+	for _, line := range m.dialog.view(m) {
+		for _, s := range line {
+			out.WriteString(s.text)
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// TestYesToAllShowsAll: all calls are named when an approval opens, and none runs by Y whose preview was not shown (decision 20).
+func TestYesToAllShowsAll(t *testing.T) {
+	m, _, decided := proposed(t, "harmless.txt", "precious.txt", "third.txt")
+	if out := scrollback(m); !strings.Contains(out, "  2  write 1 line to precious.txt") || strings.Contains(out, "+of precious.txt") {
+		t.Errorf("the head does not name the calls:\n%s", out)
+	}
+	answers(m, "Y")
+	if n := len(decided()); n > 0 || m.armed {
+		t.Fatalf("%d answers were stored before the previews were shown; the keyboard is the dialogue's: %v", n, m.armed)
+	}
+	for _, name := range []string{"precious.txt", "third.txt"} {
+		if n := strings.Count(scrollback(m), "│ +of "+name); n != 1 {
+			t.Errorf("the preview of %s is written %d times:\n%s", name, n, scrollback(m))
+		}
+	}
+	if view := shown(m); !strings.Contains(view, "Y again allows these 3 calls") {
+		t.Errorf("it is not asked again:\n%s", view)
+	}
+	answers(m, "b") // back to the first one
+	if view := shown(m); !strings.Contains(view, "[y] once") {
+		t.Errorf("there is no way back:\n%s", view)
+	}
+	answers(m, "Y")
+	if got := decided(); len(got) != 3 || got[2].Answer != regie.AnswerAllow {
+		t.Fatalf("all is shown, and it is asked again: %+v", got)
+	}
+}
+
+// TestLongerAnswerShowsAll: an answer for longer allows no other call of the same approval that was not shown.
+func TestLongerAnswerShowsAll(t *testing.T) {
+	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
+	answers(m, "a")
+	for range a.review().Preview.Scopes[1:] { // the widest one is the last
+		works(m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
+	}
+	answers(m, "Enter")
+	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "it allows the calls 2 with it") {
+		t.Fatalf("%d answers were stored before the preview was shown:\n%s", len(decided()), out)
+	}
+	answers(m, "Enter")
+	if got := decided(); len(got) != 2 || got[0].Answer != regie.AnswerAlways || got[1].Answer != regie.AnswerAllow {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestManyCalls: of very many calls the head names some, and says how many there are; a key names all.
+func TestManyCalls(t *testing.T) {
+	var names []string
+	for i := range chat.ListedCalls + 5 {
+		names = append(names, "file"+string(rune('a'+i))+".txt")
+	}
+	m := opened(t, calls(names...), 80)
+	if out := scrollback(m); !strings.Contains(out, "asks about 25 calls") || !strings.Contains(out, "… and 5 more") || strings.Contains(out, "filex.txt") {
+		t.Errorf("the head:\n%s", out)
+	}
+	if !strings.Contains(shown(m), "[c] all calls") {
+		t.Errorf("there is no way to all of them:\n%s", shown(m))
+	}
+	answers(m, "c")
+	if out := scrollback(m); !strings.Contains(out, " 25  write 1 line to filey.txt") {
+		t.Errorf("all of them:\n%s", out)
+	}
+}
+
+// TestEditedIsShown: what an edited call would do is written, and nothing is decided before the person has said yes to that.
+func TestEditedIsShown(t *testing.T) {
+	m, a, decided := proposed(t, "a.txt", "b.txt")
+	const edited = `{"content":"zwei\n","mode":"overwrite","path":"old.txt"}`
+	name := filepath.Join(m.Request.Root, "old.txt")
+	holds := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds("old\n")
+	m.Editor = func(_ context.Context, path string) error {
+		return os.WriteFile(filepath.Clean(path), []byte(edited), 0o600)
+	}
+	run := &editing{ctx: t.Context(), editor: m.Editor, review: a.review()}
+	if err := run.Run(); err != nil {
+		t.Fatal(err)
+	}
+	works(a.edits(m, run))
+	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
+		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
+	}
+	if view := shown(m); !strings.Contains(view, "[y] once, as edited") || strings.Contains(view, "[Y]") || strings.Contains(view, "[s]") {
+		t.Errorf("the keys of an edited call:\n%s", view)
+	}
+	answers(m, "Y") // which is for the calls as they were proposed, and begins a message here
+	if len(decided()) > 0 || a.mode != choosing || m.draft.value() != "Y" {
+		t.Fatalf("%+v, the prompt holds %q", decided(), m.draft.value())
+	}
+	m.draft = editor{}
+	holds("moved\n")
+	answers(m, "y")
+	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ -moved") {
+		t.Fatalf("what is otherwise by now is not shown:\n%s", out)
+	}
+	if err := errors.Join(os.Remove(name), os.Mkdir(name, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	m.paper.out = nil
+	answers(m, "y")
+	if out := scrollback(m); len(decided()) > 0 || strings.Count(out, "✗") != 1 {
+		t.Fatalf("that it cannot be done any more is not said once:\n%s", out)
+	}
+	answers(m, "y") // which was for the call as it is written, and is none for it as it was proposed
+	if view := shown(m); len(decided()) > 0 || m.dialog == nil || !strings.Contains(view, "[b] as it was proposed") || strings.Contains(view, "[y]") {
+		t.Fatalf("%+v\n%s", decided(), view)
+	}
+	works(a.edits(m, &editing{edited: []byte(`{"path":`), err: regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON")}))
+	answers(m, "y")
+	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
+		t.Fatalf("%+v\n%s", decided(), view)
+	}
+	m.paper.out = nil
+	answers(m, "b")
+	if out, view := scrollback(m), shown(m); !strings.Contains(out, "│ +of a.txt") || !strings.Contains(view, "[y] once") || strings.Contains(view, "edited") {
+		t.Fatalf("as it was proposed:\n%s\n%s", out, view)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	holds("once more\n")
+	works(a.edits(m, run))
+	answers(m, "y")
+	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
+		t.Fatalf("%+v", got)
+	}
+	if a.i != 1 || a.edited.review != nil {
+		t.Errorf("call %d is asked about, edited: %v", a.i+1, a.edited.review != nil)
+	}
+}

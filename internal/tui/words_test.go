@@ -1,0 +1,181 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+)
+
+// choice is a question with so many options, with the keyboard.
+func choice(t *testing.T, options int, several, ownWords bool) (*model, *questioning) {
+	t.Helper()
+	module := regie.Module{Kind: regie.ModuleChoice, Text: "Delete it?", AllowMultiple: several, AllowFreeText: ownWords}
+	for i := range options {
+		module.Options = append(module.Options, fmt.Sprintf("option %d", i+1))
+	}
+	q := &questioning{asked: regie.Question{ID: regie.NewID(), State: regie.WaitOpen, Module: module}, chosen: map[int]bool{}}
+	m := asked(t, q)
+	m.state = regie.SessionWaitingResponse
+	return m, q
+}
+
+// types types a text, without Enter.
+func types(m *model, said string) {
+	for _, r := range said {
+		m.obey(pressed(r))
+	}
+}
+
+// What is typed as words at a question is words from the first letter on: an answer where the question takes one, else a message; no option is taken.
+func TestWordsAtQuestion(t *testing.T) {
+	for _, said := range []string{"no thanks", "no, wait, first back it up", "later please", "the other one", "k", "2 hours before", "1. first that", "0.5 of it", "é"} {
+		m, q := choice(t, 2, false, false)
+		if types(m, said); m.draft.value() != said || m.armed || m.dialog == nil || q.picked != 0 {
+			t.Errorf("%q: the prompt holds %q, the question has the keyboard: %v, option %d is picked", said, m.draft.value(), m.armed, q.picked+1)
+		}
+		for _, several := range []bool{false, true} {
+			m, q = choice(t, 3, several, true)
+			if types(m, said); q.text.value() != said || !q.writes || !m.draft.empty() || q.picked != 0 || len(q.ticked()) > 0 {
+				t.Errorf("%q: the answer is %q, the prompt holds %q, option %d is picked, ticked are %v", said, q.text.value(), m.draft.value(), q.picked+1, q.ticked())
+			}
+		}
+	}
+	m, q := choice(t, 2, false, false)
+	typing(m, "nope")
+	if q.busy {
+		t.Error("Enter behind words takes an option")
+	}
+	for _, said := range []string{"/queue", "!git status"} { // what the prompt has is not the agent's
+		m, q = choice(t, 2, false, true)
+		if types(m, said); m.draft.value() != said || q.writes {
+			t.Errorf("the prompt holds %q, the answer is %q", m.draft.value(), q.text.value())
+		}
+	}
+}
+
+// A letter that stands alone is a key of the question, and Enter behind it takes nothing.
+func TestLettersAtQuestion(t *testing.T) {
+	m, q := choice(t, 2, true, true)
+	m.obey(pressed('2'))
+	q.numbers.at = time.Now().Add(-aloneFor)
+	m.obey(pressed('t'))
+	if q.writes {
+		t.Fatal("t decided at once")
+	}
+	m.obey(stands{m.letter.serial})
+	types(m, "and more")
+	if !q.writes || q.text.value() != "and more" || !slices.Equal(q.ticked(), []string{"2"}) {
+		t.Errorf("the answer is %q beside %v", q.text.value(), q.ticked())
+	}
+
+	m, q = choice(t, 2, false, false)
+	m.obey(pressed('l'))
+	if m.dialog == nil {
+		t.Fatal("l decided at once")
+	}
+	m.obey(stands{m.letter.serial})
+	if m.dialog != nil || !m.later[q.asked.ID] {
+		t.Error("l does not put it off")
+	}
+
+	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}}}}}}}
+	m = asked(t, a)
+	typing(m, "s")
+	if a.mode != scoping || a.busy {
+		t.Errorf("Enter right behind s allows for the session what was not seen: mode %d", a.mode)
+	}
+}
+
+// Words where it is chosen what an answer for longer covers allow nothing.
+func TestWordsAtScopes(t *testing.T) {
+	a := &approving{mode: scoping, asked: regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}, {}}}}}}}
+	m := asked(t, a)
+	typing(m, "no thanks")
+	if a.busy || a.holds != 0 || m.armed {
+		t.Errorf("they are a key: deciding %v, it holds %d", a.busy, a.holds)
+	}
+	m = asked(t, a)
+	if m.obey(pressed('2')); a.picked != 1 {
+		t.Error("a number does not pick")
+	}
+	m.obey(pressed('t'))
+	if m.obey(stands{m.letter.serial}); a.holds != 1 {
+		t.Error("t does not say how long")
+	}
+}
+
+// Every option is chosen by its number, of one digit or of two.
+func TestNumbers(t *testing.T) {
+	for _, row := range []struct {
+		keys   string
+		ticked string
+		picked int
+	}{
+		{"3", "3", 3},
+		{"12", "12", 12},
+		{"1 2", "1 2", 2}, // a space ends a number
+		{"1,12", "1 12", 12},
+		{"12 3,4", "3 4 12", 4},
+		{"1", "1", 1},
+		{"1  ", "", 1}, // a space with no number before it ticks, as ever
+		{"20", "20", 20},
+		{"25", "2 5", 5},
+		{"33", "", 3},
+		{"10 1 ", "1 10", 1},
+		{"1 12", "1 12", 12},
+		{"12 12", "", 12},
+	} {
+		m, q := choice(t, 20, true, false)
+		types(m, row.keys)
+		if got := strings.Join(q.ticked(), " "); got != row.ticked || q.picked+1 != row.picked {
+			t.Errorf("%q ticks %q and picks %d", row.keys, got, q.picked+1)
+		}
+		m, q = choice(t, 20, false, false)
+		if types(m, row.keys); q.picked+1 != row.picked {
+			t.Errorf("%q picks %d, not %d", row.keys, q.picked+1, row.picked)
+		}
+	}
+	m, q := choice(t, 20, true, false)
+	m.obey(pressed('1'))
+	m.obey(tea.KeyPressMsg{Code: tea.KeyDown})
+	m.obey(pressed('2'))
+	if got := strings.Join(q.ticked(), " "); got != "1 2" {
+		t.Errorf("another key does not end a number: %q", got)
+	}
+	var out strings.Builder
+	lines, _ := m.asked(20)
+	for _, line := range lines {
+		out.WriteString(paint(line, false) + "\n")
+	}
+	if !strings.Contains(out.String(), "[1-20]") {
+		t.Errorf("it is not said how:\n%s", out.String())
+	}
+	m, q = choice(t, 9, true, false)
+	types(m, "12")
+	if got := strings.Join(q.ticked(), " "); got != "1 2" {
+		t.Errorf("with nine options 1 and 2 are %q", got)
+	}
+}
+
+// A paste at a question that takes own words is one, behind the letter that was typed before it; nothing of an answer that was written is lost.
+func TestPasteAsAnswer(t *testing.T) {
+	m, q := choice(t, 2, true, true)
+	m.obey(pressed('t'))
+	serial := m.letter.serial
+	m.obey(tea.PasteMsg{Content: "he third one"})
+	m.obey(stands{serial})
+	if q.text.value() != "the third one" || !m.draft.empty() {
+		t.Errorf("the answer is %q, the prompt holds %q", q.text.value(), m.draft.value())
+	}
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
+	m.obey(tea.KeyPressMsg{Code: tea.KeyEscape})
+	if m.dialog != nil || !slices.Contains(m.history.list, "the third one") {
+		t.Errorf("put off, the words are gone: %q", m.history.list)
+	}
+}
