@@ -24,13 +24,14 @@ var arrows = []arrow{
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
-	{"internal/httpapi", []string{".", "internal/access", "internal/dispatch", "internal/store"}, "a transport: requests in, views and events out"},
+	{"internal/httpapi", []string{".", "internal/access", "internal/dispatch", "internal/httpread", "internal/store"}, "a transport: requests in, views and events out"},
 	{"internal/compat", []string{
-		".", "internal/access", "internal/approval", "internal/dispatch", "internal/provider", "internal/provider/sse", "internal/store",
+		".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
 	{"client", []string{".", "internal/approval", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
 	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
-	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
+	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
+	{"internal/httpread", []string{"."}, "bodies whole and within bounds, for what speaks HTTP"},
 	{"internal/access", []string{".", "internal/dispatch", "internal/store"}, "who asks a server, and what of Control is theirs; knows no transport"},
 	{"internal/acp", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for editors"},
 	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control; what it shows is worded in internal/chat"},

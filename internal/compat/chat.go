@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or is not known and refused.
@@ -313,7 +314,7 @@ func received[In any](s *server, w http.ResponseWriter, r *http.Request, api str
 	var a *asking
 	var in In
 	var sent submitted
-	data, err := body(w, r)
+	data, err := httpread.Body(w, r, httpread.MaxBody)
 	if err == nil {
 		if h, wrong := readHead(data); s.proxies(h.name) {
 			s.proxy(w, r, api, &h, wrong, data)

@@ -23,11 +23,8 @@ const (
 	Park OnApproval = "park"
 )
 
-// The bounds of a request.
-const (
-	maxBody     = 16 << 20 // bytes (spec 11.3), as everywhere on a server
-	maxMessages = 4096
-)
+// maxMessages bounds how many messages a request has.
+const maxMessages = 4096
 
 // HeaderSession names the session that a request continues, and in the answer the one that it was answered in.
 const HeaderSession = "X-Regie-Session"

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // stopReasons are the finish reasons in the words of Messages.
@@ -45,7 +46,7 @@ const bytesPerToken = 3
 // countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model would be sent first, with the agent's own levels and tools;
 // of a provider's model that provider's own count.
 func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
-	data, err := body(w, r)
+	data, err := httpread.Body(w, r, httpread.MaxBody)
 	if err == nil {
 		if h, wrong := readHead(data); s.proxies(h.name) {
 			s.proxy(w, r, APICount, &h, wrong, data)

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -233,7 +234,7 @@ func (p *passing) pass(response *http.Response) {
 		p.passStream(response.Body)
 		return
 	}
-	data, err := whole(response.Body, response.ContentLength, maxAnswer+1)
+	data, err := httpread.All(response.Body, response.ContentLength, maxAnswer+1)
 	if err != nil || len(data) > maxAnswer {
 		p.failed(errors.Join(err, errors.New("its answer was cut, or has no end")))
 		return
@@ -327,20 +328,6 @@ func (p *passing) give(piece []byte) error {
 	p.kept.add(piece)
 	_, err := p.w.Write(piece)
 	return err
-}
-
-// whole reads all of what is said, at most so many bytes; size is how many were announced, -1 where none were.
-func whole(from io.Reader, size, most int64) ([]byte, error) {
-	from = io.LimitReader(from, most)
-	if size < 0 || size > 1<<20 { // what is announced costs nothing before it comes
-		return io.ReadAll(from)
-	}
-	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // with room to see the end
-	_, err := data.ReadFrom(from)
-	if err == nil && int64(data.Len()) < size {
-		err = io.ErrUnexpectedEOF
-	}
-	return data.Bytes(), err
 }
 
 // usage is what an answer says of what it used, in the words of any API. The first two count what came from a cache, or went into one, as input;

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // maxKept bounds a stream that is kept for others, in bytes: the cache takes no larger answer.
@@ -145,7 +146,7 @@ func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
 		}
 		return p.kept.full(p.api), nil
 	}
-	said, err := whole(response.Body, response.ContentLength, maxAnswer)
+	said, err := httpread.All(response.Body, response.ContentLength, maxAnswer)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"net"
-	"net/http"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -13,41 +11,6 @@ import (
 
 	"github.com/regie-run/regie"
 )
-
-// body reads a request's body.
-func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := &problem{
-		status: http.StatusRequestEntityTooLarge, kind: kindInvalid, err: regie.Errorf(regie.CodeTooLarge, "the request has more than %d bytes", maxBody),
-	}
-	if r.ContentLength > maxBody { // without waiting for it
-		return nil, tooLarge
-	}
-	data, err := whole(http.MaxBytesReader(w, r.Body, maxBody), r.ContentLength, maxBody+1)
-	switch {
-	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, tooLarge
-	case stops(err) != nil: // what has not come then is cut off in time, and is no fault of the client's
-		return nil, stops(err)
-	case isTimeout(err):
-		return nil, &problem{status: http.StatusRequestTimeout, kind: kindInvalid, err: regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")}
-	case err != nil: // the connection's own words name addresses of this machine
-		return nil, &problem{status: http.StatusBadRequest, kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")}
-	}
-	return data, nil
-}
-
-// stops is the server's own word for a body that it does not wait for, since it stops; nil: it is another error.
-func stops(err error) error {
-	if own, is := errors.AsType[*regie.Error](err); is && own.Code == regie.CodeEngineGone {
-		return own
-	}
-	return nil
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
-}
 
 // decode reads strict JSON: one value, each key once, UTF-8. What keys there may be says the caller (strays).
 func decode(data []byte, into any) error {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // lingering is how long the connection of a body that nobody read stays after its answer, so that whoever still sends it can read that.
@@ -46,7 +48,7 @@ func (all *bodies) bounded(w http.ResponseWriter, r *http.Request, control *http
 	if r.ContentLength == 0 {
 		return r, nil
 	}
-	b := &boundedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), all: all, control: control}
+	b := &boundedBody{ReadCloser: http.MaxBytesReader(w, r.Body, httpread.MaxBody), all: all, control: control}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.reading == nil {

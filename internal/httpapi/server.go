@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net"
 	"net/http"
 	"path"
 	"strings"
@@ -18,11 +16,9 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
-
-// maxBody bounds a request's body (spec 11.3).
-const maxBody = 16 << 20
 
 // Translate renders an error's sentence in a language ("fr", "en").
 type Translate func(language string, err error) string
@@ -117,36 +113,12 @@ type server struct {
 	turns turns
 }
 
-// bodyOf reads a request's body. It returns CodeTooLarge for one over the bounds.
-func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, regie.Errorf(regie.CodeBadRequest, "the body is encoded as %s: send it as it is", encoding)
-	}
-	if r.ContentLength > maxBody { // without waiting for it
-		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
-	}
-	if errors.Is(err, ErrStopping) {
-		return nil, ErrStopping
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
-	}
-	if err != nil { // the connection's own words name addresses of this machine
-		return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
-	}
-	return body, nil
-}
-
 // bodiless refuses a body where nothing would be done with it. An empty object, which clients send out of habit, says nothing.
 func bodiless(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	body, err := bodyOf(w, r)
+	body, err := httpread.Body(w, r, httpread.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -158,7 +130,7 @@ func bodiless(w http.ResponseWriter, r *http.Request) error {
 
 // decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	body, err := bodyOf(w, r)
+	body, err := httpread.Body(w, r, httpread.MaxBody)
 	if err != nil {
 		return err
 	}

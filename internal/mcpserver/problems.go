@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -25,7 +24,7 @@ func problems(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &problemWriter{ResponseWriter: w, text: text.New(r.Header.Get("Accept-Language")), method: r.Method}
 		if r.Method == http.MethodPost { // the SDK tells what keeps it from reading a body by one word
-			body, err := bodyOf(w, r)
+			body, err := httpread.Body(w, r, maxBody)
 			if err != nil {
 				out.tell(statusOf(regie.CodeOf(err)), err)
 				return
@@ -39,28 +38,6 @@ func problems(next http.Handler) http.Handler {
 		next.ServeHTTP(out, r)
 		out.end()
 	})
-}
-
-// bodyOf reads a request's body. It returns CodeTooLarge, CodeRequestTimeout, the error of a server that stops, and CodeBadRequest for one that was cut off.
-func bodyOf(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", maxBody)
-	if r.ContentLength > maxBody {
-		return nil, tooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		return body, nil
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, tooLarge
-	}
-	if coded, ok := errors.AsType[*regie.Error](err); ok {
-		return nil, coded
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
-	}
-	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
 }
 
 // maxSaid bounds what is kept of a plain text.

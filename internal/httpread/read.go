@@ -1,0 +1,58 @@
+// Package httpread reads what comes over HTTP whole, within bounds: a request's body with the errors that every transport of a server tells, and the
+// body of an answer.
+package httpread
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/regie-run/regie"
+)
+
+// MaxBody bounds a request's body where nothing narrower does, in bytes (spec 11.3).
+const MaxBody = 16 << 20
+
+// Body reads a request's body of at most so many bytes. It returns CodeTooLarge, as soon as the length that is announced is over the bound; CodeRequestTimeout
+// for one that did not come in time; CodeBadRequest for one that is encoded or was cut off; and an error with a code of whoever keeps the body, such as a
+// server's that stops (CodeEngineGone).
+func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the body is encoded as %s: send it as it is", encoding)
+	}
+	tooLarge := regie.Errorf(regie.CodeTooLarge, "the request is larger than %d bytes", most)
+	if r.ContentLength > most {
+		return nil, tooLarge
+	}
+	data, err := All(http.MaxBytesReader(w, r.Body, most), r.ContentLength, most+1)
+	if err == nil {
+		return data, nil
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, tooLarge
+	}
+	if coded, is := errors.AsType[*regie.Error](err); is {
+		return nil, coded
+	}
+	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
+		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
+	}
+	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did") // the connection's own words name addresses of this machine
+}
+
+// All reads all of what is said, at most so many bytes; size is how many were announced, -1 where none were. Fewer than those are io.ErrUnexpectedEOF.
+func All(from io.Reader, size, most int64) ([]byte, error) {
+	from = io.LimitReader(from, most)
+	if size < 0 || size > 1<<20 { // what is announced costs nothing before it comes
+		return io.ReadAll(from)
+	}
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // with room to see the end
+	_, err := data.ReadFrom(from)
+	if err == nil && int64(data.Len()) < size {
+		err = io.ErrUnexpectedEOF
+	}
+	return data.Bytes(), err
+}
