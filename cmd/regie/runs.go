@@ -31,7 +31,7 @@ func (c *command) runsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view, err := c.findRun(cmd.Context(), conn, all, args[0])
+			view, err := c.runView(cmd.Context(), conn, all, args[0])
 			if closing := conn.Close(); err == nil {
 				err = closing
 			}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -25,8 +28,35 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
+// runView is a run with what verifying its logs found: its session's, and its workspace's, which has the rules.
+type runView struct {
+	store.RoundView
+	Audit *store.VerifyReport `json:"audit,omitempty"` // the session's
+	// AuditError says where a log is not what was written.
+	AuditError string `json:"audit_error,omitempty"`
+}
+
+func (c *command) runView(ctx context.Context, conn *app.Conn, all bool, name string) (out runView, err error) {
+	if out.RoundView, err = c.findRun(ctx, conn, all, name); err != nil {
+		return out, err
+	}
+	for _, owner := range []regie.ID{out.Workspace.ID, out.Session.ID} {
+		reports, err := conn.Verify(ctx, store.LogFilter{ID: owner})
+		if err != nil {
+			return out, err
+		}
+		for i := range reports {
+			out.Audit, out.AuditError = &reports[i].VerifyReport, cmp.Or(reports[i].Error, out.AuditError)
+		}
+	}
+	if out.AuditError != "" {
+		out.Audit = nil
+	}
+	return out, nil
+}
+
 // showRun prints a run with every exchange, attempt and call (spec 10.1).
-func showRun(w io.Writer, t *text.Printer, view store.RoundView) error {
+func showRun(w io.Writer, t *text.Printer, view runView) error {
 	p := &printer{w: w}
 	r := view.Round
 	p.line("%s %s  %s", t.T("run"), r.ID, roundState(r))
@@ -170,7 +200,7 @@ func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	}
 }
 
-func showTotals(p *printer, t *text.Printer, view store.RoundView) {
+func showTotals(p *printer, t *text.Printer, view runView) {
 	var usage regie.Usage
 	states := map[regie.CallState]int{}
 	var model, tools int64

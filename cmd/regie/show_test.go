@@ -17,7 +17,7 @@ import (
 )
 
 // aRun is a run in which everything happened that runs show can show.
-func aRun() store.RoundView {
+func aRun() runView {
 	at := time.Date(2026, 11, 21, 9, 30, 0, 123e6, time.UTC)
 	id := func(s string) regie.ID {
 		parsed, err := regie.ParseID("0197e0a1-2b3c-7d4e-8f50-6172839400" + s)
@@ -29,7 +29,7 @@ func aRun() store.RoundView {
 	reply := func(s string) *regie.Message {
 		return &regie.Message{AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: s}}}}
 	}
-	return store.RoundView{
+	return runView{Audit: &store.VerifyReport{Events: 14}, RoundView: store.RoundView{
 		Workspace: regie.Workspace{Root: "/home/ada/house"}, Session: regie.Session{ID: id("01")},
 		Round: regie.Round{
 			ID: id("02"), State: regie.RoundEnded, End: regie.EndAnswered, StartedAt: at, EndedAt: at.Add(3217 * time.Millisecond), Agent: "main",
@@ -60,8 +60,7 @@ func aRun() store.RoundView {
 			},
 		},
 		Spent: regie.Spending{Cost: 4200},
-		Audit: &store.VerifyReport{Events: 14},
-	}
+	}}
 }
 
 func TestShowRun(t *testing.T) {

@@ -100,8 +100,11 @@ func TestBatchAcrossRestart(t *testing.T) {
 	defer engine.Close()
 	defer client.Close()
 	view, err := client.Get(t.Context(), run.RoundID)
-	if err != nil || view.Round.State != regie.RoundWaiting || view.Session.State != regie.SessionWaitingValidation || view.Audit == nil {
-		t.Fatalf("after a restart: %s, %s, %v, %v", view.Round.State, view.Session.State, view.AuditError, err)
+	if err != nil || view.Round.State != regie.RoundWaiting || view.Session.State != regie.SessionWaitingValidation {
+		t.Fatalf("after a restart: %s, %s, %v", view.Round.State, view.Session.State, err)
+	}
+	if fault := unlikeWritten(t, client, view.Session.ID); fault != "" {
+		t.Fatal(fault)
 	}
 	if left, _ := os.ReadDir(b.root); len(left) != 0 {
 		t.Errorf("something was written before all was decided: %v", left)

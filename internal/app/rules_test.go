@@ -180,8 +180,12 @@ func TestAlteredRule(t *testing.T) {
 	if list, err := conn.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
 		t.Errorf("the list says %q, %v", list.AuditError, err)
 	}
-	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Audit != nil || !strings.Contains(view.AuditError, says) {
-		t.Errorf("the run says %q, %v", view.AuditError, err)
+	view, err := conn.Get(t.Context(), run.RoundID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fault := unlikeWritten(t, conn, view.Workspace.ID); !strings.Contains(fault, says) {
+		t.Errorf("the workspace's log: %q", fault)
 	}
 }
 

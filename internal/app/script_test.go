@@ -255,6 +255,16 @@ func (b *bed) until(control dispatch.Control, session regie.ID, want func(*regie
 	}
 }
 
+// unlikeWritten is what verifying a log finds, empty where it is what was written.
+func unlikeWritten(t *testing.T, control dispatch.Control, owner regie.ID) string {
+	t.Helper()
+	logs, err := control.Verify(t.Context(), store.LogFilter{ID: owner})
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%d logs, %v", len(logs), err)
+	}
+	return logs[0].Error
+}
+
 // await waits for the end of a round.
 func (b *bed) await(control dispatch.Control, run dispatch.Run) store.RoundView {
 	b.t.Helper()
@@ -269,8 +279,8 @@ func (b *bed) await(control dispatch.Control, run dispatch.Run) store.RoundView 
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if view.Audit == nil {
-		b.t.Errorf("the log does not verify: %s", view.AuditError)
+	if fault := unlikeWritten(b.t, control, view.Session.ID); fault != "" {
+		b.t.Errorf("the log does not verify: %s", fault)
 	}
 	return view
 }

@@ -196,8 +196,13 @@ func (s *session) resolve() {
 			s.unlessDead("the round cannot be read: %v", err)
 			return
 		}
-		if view.AuditError != "" {
-			s.violate("the log does not verify (invariant 17): %s", view.AuditError)
+		logs, err := s.engine.Verify(context.Background(), store.LogFilter{ID: view.Session.ID})
+		if err != nil {
+			s.unlessDead("the log cannot be verified: %v", err)
+			return
+		}
+		if len(logs) != 1 || logs[0].Error != "" {
+			s.violate("the log does not verify (invariant 17): %+v", logs)
 		}
 		for _, exchange := range view.Exchanges {
 			for i := range exchange.Calls {

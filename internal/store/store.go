@@ -218,9 +218,6 @@ type RoundView struct {
 	// Spent is what its model calls have cost.
 	Spent regie.Spending `json:"spent"`
 	Head  int64          `json:"head"` // the last sequence number of the session's log
-	Audit *VerifyReport  `json:"audit,omitempty"`
-	// AuditError says where the log is not what was written.
-	AuditError string `json:"audit_error,omitempty"`
 }
 
 // EnrichmentView is the DATA_ADDED of one message's enrichments with its calls.
