@@ -50,8 +50,8 @@ type news struct {
 type socket struct {
 	server   *server
 	conn     *websocket.Conn
+	wire     net.Conn // below conn
 	language string
-	cut      context.CancelFunc // ends the connection, whoever reads it and whatever is being written
 
 	mu      sync.Mutex // of follows
 	follows map[string]*subscription
@@ -78,17 +78,18 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
-	conn, err := websocket.Accept(slim{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	taken := &slim{ResponseWriter: w}
+	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return // the library has answered: the connection cannot be taken over
 	}
 	stays, done, err := access.Stay(r.Context(), s.Base)
 	if err != nil { // others were faster
-		_ = conn.Close(websocket.StatusTryAgainLater, "too many streams are open")
+		part(conn, taken.wire, websocket.StatusTryAgainLater, "too many streams are open")
 		return
 	}
 	conn.SetReadLimit(maxWord)
-	k := &socket{server: s, conn: conn, language: r.Header.Get("Accept-Language"), follows: map[string]*subscription{}}
+	k := &socket{server: s, conn: conn, wire: taken.wire, language: r.Header.Get("Accept-Language"), follows: map[string]*subscription{}}
 	if s.Base == nil {
 		defer done()
 		k.serve(stays)
@@ -135,17 +136,21 @@ func names(h http.Header, header, word string) bool {
 }
 
 // slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in place of 8 KiB.
-type slim struct{ http.ResponseWriter }
+type slim struct {
+	http.ResponseWriter
+	wire net.Conn // the connection, once it has left
+}
 
 // What is longer than a buffer goes past it.
 const readBuffer, writeBuffer = 256, 512
 
 // Hijack implements http.Hijacker.
-func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil {
 		return conn, buffered, err
 	}
+	w.wire = conn
 	looked := newFramed(conn)
 	if n := buffered.Reader.Buffered(); n > 0 { // what was read already is not lost
 		early, _ := buffered.Peek(n) // it is there
@@ -160,7 +165,6 @@ func (k *socket) serve(base context.Context) {
 	k.server.opened(1)
 	defer k.server.opened(-1)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base)) // with the server's end the library would cut the connection, without a word
-	k.cut = cancel
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
 	beats := k.beat(ctx)
 	err := k.listen(ctx)
@@ -169,7 +173,7 @@ func (k *socket) serve(base context.Context) {
 	cancel()
 	k.group.Wait()
 	if errors.Is(err, errLargeFrame) {
-		_ = k.conn.Close(websocket.StatusMessageTooBig, "a word is too large") // the client has gone if this fails
+		part(k.conn, k.wire, websocket.StatusMessageTooBig, "a word is too large")
 	}
 	if websocket.CloseStatus(err) == -1 { // it was not the client who closed it
 		_ = k.conn.CloseNow()
@@ -321,14 +325,19 @@ func (k *socket) unfollowed(ctx context.Context, session string, mine *subscript
 }
 
 // restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
-// The library waits seconds for a client's own word on it, and a server that stops for the library.
 func (k *socket) restart(why error) {
-	defer time.AfterFunc(parting, k.cut).Stop()
 	if errors.Is(why, access.ErrEnded) {
-		_ = k.conn.Close(websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+": the token was revoked, or has expired") // the client has gone if this fails
+		part(k.conn, k.wire, websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+": the token was revoked, or has expired")
 		return
 	}
-	_ = k.conn.Close(websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id") // the client has gone if this fails
+	part(k.conn, k.wire, websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id")
+}
+
+// part closes a connection with a reason. The library waits seconds for a client's own word on it, and a server that stops for the library: the wire ends
+// before, whoever reads it and whatever is being written.
+func part(conn *websocket.Conn, wire net.Conn, status websocket.StatusCode, why string) {
+	defer time.AfterFunc(parting, func() { _ = wire.Close() }).Stop()
+	_ = conn.Close(status, why) // the client has gone if this fails
 }
 
 // follow tells what is followed, in the frames of a stream, until following ends. What is being written then is written to its end: with its context
