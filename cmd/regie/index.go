@@ -84,7 +84,7 @@ func (c *command) embedded(e *app.IndexEmbedded) error {
 	if e.Model != "" {
 		cost := c.text.T("of unknown price")
 		if e.Priced {
-			cost = "$" + regie.Dollars(e.Cost)
+			cost = c.text.T("$%s", regie.Dollars(e.Cost))
 		}
 		tokens := strconv.FormatInt(e.Tokens, 10)
 		if e.Estimated {

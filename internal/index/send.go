@@ -224,7 +224,7 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 			return err
 		}
 		if spent+more > money.PerDay {
-			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed (%s of %s US dollars are used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
+			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed ($%s of $%s is used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
 		}
 		return spend(ctx, tx, more)
 	})

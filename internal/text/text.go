@@ -10,6 +10,7 @@ import (
 	_ "embed" // for fr.json
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -73,7 +74,7 @@ func (p *Printer) Language() string {
 // T formats a sentence in the printer's language, errors among the arguments too. Numbers are written as the language does: a process
 // id, a port or a year, which is a name and no amount, is passed as a string.
 func (p *Printer) T(format string, args ...any) string {
-	return p.called.in(format, p.printer.Sprintf(format, p.translated(args)...))
+	return p.called.in(format, p.printer.Sprintf(format, p.amounts(format, p.translated(args))...))
 }
 
 // Sentence returns a sentence that was stored as key and arguments in the printer's language.
@@ -107,6 +108,27 @@ func (p *Printer) Error(err error) string {
 type telling interface {
 	error
 	Sentence() regie.Sentence
+}
+
+// verb is one of a sentence's, with the dollar in front of it where it is an amount of them.
+var verb = regexp.MustCompile(`%%|\$?%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
+
+// amounts writes amounts of dollars ($%s, regie.Dollars) as French does, with a comma. What else stands behind a dollar is a name.
+func (p *Printer) amounts(format string, args []any) []any {
+	if !p.french || !strings.Contains(format, "$%s") {
+		return args
+	}
+	i := 0
+	for _, found := range verb.FindAllString(format, -1) {
+		if found == "%%" || i == len(args) {
+			continue
+		}
+		if text, is := args[i].(string); is && found == "$%s" && strings.Trim(text, "-.0123456789") == "" {
+			args[i] = strings.Replace(text, ".", ",", 1)
+		}
+		i++
+	}
+	return args
 }
 
 // translated turns arguments that are errors into their sentences.

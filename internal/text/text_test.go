@@ -39,6 +39,18 @@ func TestT(t *testing.T) {
 	if got := french.T("%d", 12345) + english.T(" %d", 12345); got != "12\u00a0345 12,345" {
 		t.Errorf("amounts: %q", got)
 	}
+	for format, c := range map[string]struct {
+		args []any
+		want string
+	}{
+		"cost $%s":                       {[]any{"0.0042"}, "coût 0,0042 $"},
+		"this run $%s of $%s":            {[]any{"0.10", "1.00"}, "cette exécution 0,10 $ sur 1,00 $"},
+		"%d%% of %5.2f for %s: $%s, $%s": {[]any{3, 1.5, "v1.2", "-0.07", "v1.2"}, "3% of  1,50 for v1.2: $-0,07, $v1.2"},
+	} {
+		if got := french.T(format, c.args...); got != c.want {
+			t.Errorf("dollars: %q, want %q", got, c.want)
+		}
+	}
 }
 
 // saying is an error that has its sentence for people.
