@@ -92,12 +92,22 @@ func (s *server) tell(r *http.Request, err error) told {
 		out.status = s.Status(code)
 	}
 	if out.status == 0 {
-		out.status = http.StatusInternalServerError
-		if code == regie.CodeBadRequest || code == regie.CodeBadID {
-			out.status = http.StatusBadRequest
-		}
+		out.status = statusOf(code)
 	}
 	return out
+}
+
+// statusOf is the status of a code where Config.Status is nil.
+func statusOf(code regie.Code) int {
+	switch code {
+	case regie.CodeBadRequest, regie.CodeBadID:
+		return http.StatusBadRequest
+	case regie.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case regie.CodeRequestTimeout:
+		return http.StatusRequestTimeout
+	}
+	return http.StatusInternalServerError
 }
 
 // openAI is an error as OpenAI's clients read it, and its status.
