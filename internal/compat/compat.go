@@ -39,7 +39,7 @@ type Config struct {
 	Workspace func(ctx context.Context) (regie.Workspace, error)
 	// OnApproval is what holds for tokens that say nothing; Deny where it is empty.
 	OnApproval OnApproval
-	// Status maps a code to HTTP; nil has 400, 408 and 413 for what the request says and 500 for all else.
+	// Status maps a code to HTTP; nil has those of httpread.Status and 500 for all else.
 	Status func(code regie.Code) int
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string

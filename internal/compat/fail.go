@@ -10,6 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/provider"
 )
 
@@ -92,22 +93,9 @@ func (s *server) tell(r *http.Request, err error) told {
 		out.status = s.Status(code)
 	}
 	if out.status == 0 {
-		out.status = statusOf(code)
+		out.status = cmp.Or(httpread.Status(code), http.StatusInternalServerError)
 	}
 	return out
-}
-
-// statusOf is the status of a code where Config.Status is nil.
-func statusOf(code regie.Code) int {
-	switch code {
-	case regie.CodeBadRequest, regie.CodeBadID:
-		return http.StatusBadRequest
-	case regie.CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case regie.CodeRequestTimeout:
-		return http.StatusRequestTimeout
-	}
-	return http.StatusInternalServerError
 }
 
 // openAI is an error as OpenAI's clients read it, and its status.

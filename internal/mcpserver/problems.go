@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -209,17 +210,10 @@ func (p *problemWriter) why(said string) error {
 
 // statusOf is the status of an error that is found before the SDK is asked.
 func statusOf(code regie.Code) int {
-	switch code {
-	case regie.CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case regie.CodeRequestTimeout:
-		return http.StatusRequestTimeout
-	case regie.CodeEngineGone:
-		return http.StatusServiceUnavailable
-	case regie.CodeTooManyRequests:
+	if code == regie.CodeTooManyRequests {
 		return http.StatusTooManyRequests
 	}
-	return http.StatusBadRequest
+	return cmp.Or(httpread.Status(code), http.StatusBadRequest)
 }
 
 // codeOf is the stable code of a status that the SDK answers with.
