@@ -34,7 +34,7 @@ func TestBody(t *testing.T) {
 		"encoded":             {strings.NewReader("12345678"), 8, "gzip", regie.CodeBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodPost, "/", test.body)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", test.body)
 			r.ContentLength = test.length
 			r.Header.Set("Content-Encoding", test.encoding)
 			data, err := Body(httptest.NewRecorder(), r, 8)
