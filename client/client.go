@@ -172,15 +172,20 @@ type problem struct {
 
 func (p problem) err() error { return regie.Errorf(p.Code, "%s", p.Detail) }
 
-// Alive asks the engine whether it answers at all.
+// Alive asks whether a Regie answers at all. It shows no token: only what is one is shown that afterwards.
 func (c *Client) Alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.Patience, patience), errSilent)
 	defer cancel()
-	response, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	asks := *c
+	asks.token = ""
+	response, err := asks.send(ctx, http.MethodGet, "/healthz", nil)
 	if err != nil {
 		return err
 	}
-	return response.Body.Close()
+	if err := response.Body.Close(); err != nil || response.StatusCode == http.StatusNoContent {
+		return err
+	}
+	return noRegie(c.address, response.Status)
 }
 
 // Version says which Regie answers.
@@ -277,13 +282,17 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	defer response.Body.Close()
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "application/problem+json" {
-		return nil, regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", c.address, response.Status)
+		return nil, noRegie(c.address, response.Status)
 	}
 	var p problem
 	if err := c.read(ctx, io.LimitReader(response.Body, 1<<20), &p); err != nil {
 		return nil, err
 	}
 	return nil, p.err()
+}
+
+func noRegie(address, status string) error {
+	return regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", address, status)
 }
 
 // page is a part of a list.

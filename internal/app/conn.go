@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -85,6 +87,10 @@ func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
 		return nil, err
 	}
 	if token == "" {
+		if u, err := url.Parse(c.options.Config.Server); err != nil || !wire.IsLoopback(u.Hostname()) { // the owner's own, for nobody else's server
+			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
+				c.options.Config.Server)
+		}
 		if token, err = ReadToken(c.options.Config.DataDir); err != nil {
 			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)", c.options.Config.Server, err)
 		}
