@@ -96,6 +96,18 @@ func (s Sentence) String() string {
 	return fmt.Sprintf(s.Format, s.Values(Sentence.String)...)
 }
 
+// ErrorOf is a sentence as an error of a code, for what tells errors in the language of who reads them; the sentences in it are errors too.
+func ErrorOf(code Code, said Sentence) error {
+	out := &Error{Code: code, Format: said.Format}
+	for _, arg := range said.Args {
+		out.Args = append(out.Args, arg)
+	}
+	for _, about := range said.About {
+		out.Args = append(out.Args, ErrorOf(code, about))
+	}
+	return out
+}
+
 // SentenceOf keeps an error as a sentence, for people who read it later. One whose arguments are not all names keeps its English words.
 func SentenceOf(err error) Sentence {
 	coded, ok := errors.AsType[*Error](err)

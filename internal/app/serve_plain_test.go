@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -123,5 +125,75 @@ func TestPlainBehindApproval(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(said), "data: "+row.want+"\n\ndata: [DONE]\n\n") {
 			t.Errorf("%s: %q %v", name, said, err)
 		}
+		_, frames := h.read("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"later","when_busy":"queue"}`, func(frame string) bool {
+			return strings.Contains(frame, "message_pending")
+		}, row.as, carrying("Accept", "text/event-stream"))
+		if len(frames) < 2 || strings.TrimSpace(frames[len(frames)-2]) != "event: waiting\ndata: "+row.want {
+			t.Errorf("%s, with events: %q", name, frames)
+		}
+	}
+}
+
+// TestPlainEnds has a client of ten lines told once what a reply says whose stream broke off, and how a run ended that has no answer.
+func TestPlainEnds(t *testing.T) {
+	t.Parallel()
+	heard := make(chan struct{})
+	half := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunk(w, map[string]any{"content": "The answer is 4"})
+		select {
+		case <-heard:
+		case <-r.Context().Done():
+		}
+	}
+	asked := make(chan struct{}, 1)
+	h := newBed(t, newModel(t, once(half, says("The answer is 42, and this is why.")), once(refuses(http.StatusUnauthorized, `{"error":{"message":"wrong key"}}`), hangs(asked)))).serve("127.0.0.1:0")
+	session := h.session()
+	tell := func(said string, each func(line string)) string {
+		t.Helper()
+		response := h.ask("POST", "/api/v1/sessions/"+session+"/messages?format=openai", `{"content":"`+said+`","when_busy":"queue"}`)
+		defer response.Body.Close()
+		var all strings.Builder
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			if line, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				all.WriteString(line + "\n")
+				each(line)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return all.String()
+	}
+	nothing := func(string) {}
+	var end sync.Once
+	if got, want := tell("why?", func(string) { end.Do(func() { close(heard) }) }),
+		`{"content":"The answer is 4"}`+"\n"+`{"content":"2, and this is why."}`+"\n[DONE]\n"; got != want {
+		t.Errorf("a reply whose stream broke off: %s, want %s", got, want)
+	}
+	if got := tell("and now?", nothing); !strings.HasPrefix(got, `{"end_reason":"PROVIDER_ERROR","detail":"`) || !strings.Contains(got, "wrong key") || !strings.HasSuffix(got, "\n[DONE]\n") {
+		t.Errorf("a run that was refused: %s", got)
+	}
+	response := h.ask("GET", "/api/v1/sessions/"+session+"/events?format=openai", "")
+	defer response.Body.Close()
+	if all, err := io.ReadAll(response.Body); err != nil || strings.Count(string(all), "The answer") != 1 || strings.Count(string(all), "PROVIDER_ERROR") != 1 {
+		t.Errorf("as history: %s, %v", all, err)
+	}
+	id, err := regie.ParseID(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, queued := make(chan string, 1), make(chan string, 1)
+	go func() { stopped <- tell("go on", nothing) }()
+	<-asked
+	go func() { queued <- tell("and this", nothing) }()
+	h.until(h.engine, id, func(e *regie.Event) bool { return e.Type == regie.EventMessagePending })
+	h.json("POST", "/api/v1/sessions/"+session+"/stop", "{}", http.StatusOK, nil)
+	if got := <-stopped; !strings.HasPrefix(got, `{"end_reason":"STOPPED"`) {
+		t.Errorf("a run that was stopped: %s", got)
+	}
+	if got := <-queued; got != `{"withdrawn":true}`+"\n[DONE]\n" {
+		t.Errorf("a message that was taken back: %s", got)
 	}
 }

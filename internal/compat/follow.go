@@ -345,19 +345,7 @@ func (s *server) words(language string, said regie.Sentence) string {
 	if s.Translate == nil || said.IsZero() {
 		return said.String()
 	}
-	return s.Translate(language, errorOf(regie.CodeInternal, said))
-}
-
-// errorOf is a sentence as an error, which is told in the language of who reads it, and what is said in it too.
-func errorOf(code regie.Code, said regie.Sentence) error {
-	out := &regie.Error{Code: code, Format: said.Format}
-	for _, arg := range said.Args {
-		out.Args = append(out.Args, arg)
-	}
-	for _, about := range said.About {
-		out.Args = append(out.Args, errorOf(code, about))
-	}
-	return out
+	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
 }
 
 // approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by others alone.
@@ -418,7 +406,7 @@ func (s *server) whyFailed(ctx context.Context, f *following) error {
 			code = attempts[len(attempts)-1].Code
 		}
 	}
-	return &problem{err: errorOf(code, f.note), again: again}
+	return &problem{err: regie.ErrorOf(code, f.note), again: again}
 }
 
 // toolName is a client's tool by its own name.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -17,24 +18,44 @@ type plainStream struct {
 	holds func(round regie.ID) bool
 	said  bool // there was a reply before
 	over  bool // the round waits for a person
+	anew  bool // the model's stream broke off, and the reply is said again: what goes on from what was told is, once it is whole
 
 	after int64 // what stands up to here is not told
 	upTo  int64 // what stands before it is history: a wait there ends the stream only if it is still one here
 	asks  plainLine
 	pause bool
+
+	ended   int64    // ends of rounds in front of it are history, and not told
+	message regie.ID // whose answer it is; zero: all
+	words   func(regie.Sentence) string
 }
 
-// plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer.
+// plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer; End how a round ended otherwise than with its
+// answer, and Detail why; Withdrawn that nobody will answer the message.
 type plainLine struct {
-	Content  string   `json:"content,omitempty"`
-	Waiting  bool     `json:"waiting,omitempty"`
-	Approval regie.ID `json:"approval_id,omitzero"`
-	Question regie.ID `json:"question_id,omitzero"`
+	Content   string         `json:"content,omitempty"`
+	Waiting   bool           `json:"waiting,omitempty"`
+	Approval  regie.ID       `json:"approval_id,omitzero"`
+	Question  regie.ID       `json:"question_id,omitzero"`
+	End       regie.RoundEnd `json:"end_reason,omitempty"`
+	Detail    string         `json:"detail,omitempty"`
+	Withdrawn bool           `json:"withdrawn,omitempty"`
+}
+
+// words returns sentences in the language of a request.
+func (s *server) words(r *http.Request) func(regie.Sentence) string {
+	language := r.Header.Get("Accept-Language")
+	return func(said regie.Sentence) string {
+		if said.IsZero() {
+			return ""
+		}
+		return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
+	}
 }
 
 func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	if item.Delta != nil {
-		if !p.tells(item.Delta.RoundID) {
+		if p.anew || !p.tells(item.Delta.RoundID) {
 			return nil, nil
 		}
 		return p.line(plainLine{Content: p.next(item.Delta.Content)})
@@ -45,6 +66,9 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		Question regie.ID       `json:"question_id"`
 		State    string         `json:"state"`
 		Round    regie.ID       `json:"round_id"`
+		Message  regie.ID       `json:"message_id"`
+		End      regie.RoundEnd `json:"end_reason"`
+		Note     regie.Sentence `json:"end_note"`
 	}
 	_ = json.Unmarshal(item.Event.Body, &body) // of an erased body it says nothing
 	var text plainLine
@@ -53,6 +77,10 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		if body.AI != nil && p.tells(body.Round) && item.Event.Seq > p.after {
 			text.Content = p.rest(body.AI.Text())
 		}
+	case regie.EventMessageWithdrawn:
+		text.Withdrawn = !p.message.IsZero() && body.Message == p.message
+	case regie.EventStreamReset:
+		p.anew = p.told.Len() > 0
 	case regie.EventApproval, regie.EventQuestion:
 		line := plainLine{Waiting: true, Approval: body.Approval, Question: body.Question}
 		if p.holds(body.Round) && body.State == string(regie.WaitOpen) {
@@ -65,6 +93,10 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 	case regie.EventRound:
 		if body.State == string(regie.RoundEnded) {
 			p.asks, p.pause = plainLine{}, false
+			p.broken(p.tells(body.Round))
+			if item.Event.Seq >= p.ended && p.tells(body.Round) && body.End != regie.EndAnswered && body.End != regie.EndCompleted {
+				text.End, text.Detail = body.End, p.words(body.Note)
+			}
 		}
 	default:
 	}
@@ -80,6 +112,7 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 
 // rest is what was not told yet of a whole reply.
 func (p *plainStream) rest(said string) string {
+	p.anew = false
 	rest, all := strings.CutPrefix(said, p.told.String())
 	if !all { // it was begun anew
 		p.told.Reset()
@@ -89,6 +122,14 @@ func (p *plainStream) rest(said string) string {
 	p.said = p.said || p.told.Len() > 0
 	p.told.Reset()
 	return rest
+}
+
+// broken is the end of a reply that never became whole: the next one stands apart from it.
+func (p *plainStream) broken(own bool) {
+	if own && p.told.Len() > 0 {
+		p.said, p.anew = true, false
+		p.told.Reset()
+	}
 }
 
 // next is what is told of a piece of a reply: replies stand apart from each other.

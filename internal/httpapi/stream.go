@@ -46,6 +46,7 @@ type stream struct {
 	begun  bool
 	closed bool
 	beat   *time.Timer
+	first  []byte // what is told before anything else
 
 	replies replies
 }
@@ -90,7 +91,7 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 		return
 	}
 	all := func(regie.ID) bool { return true }
-	out.plain = &plainStream{tells: all, holds: all, after: after, upTo: head}
+	out.plain = &plainStream{tells: all, holds: all, after: after, upTo: head, ended: head, words: s.words(r)}
 	open := len(rounds) == 1 && rounds[0].Round.State != regie.RoundEnded
 	out.ends = func(e *regie.Event) bool {
 		if !open {
@@ -113,74 +114,6 @@ func lastEvent(r *http.Request, after int64) (int64, error) {
 		return 0, regie.Errorf(regie.CodeBadRequest, "Last-Event-ID must be a sequence number")
 	}
 	return seq, nil
-}
-
-// streamRound streams what follows a message that was accepted, to the end of the round that answers it: to who may not read the session, only what
-// came of the message.
-func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accepted, format string) {
-	out := newStream(w)
-	round, admitted := sent.RoundID, sent.Admitted
-	out.ends = func(e *regie.Event) bool {
-		if e.Type == regie.EventMessage && !admitted {
-			var m struct {
-				ID      regie.ID `json:"id"`
-				RoundID regie.ID `json:"round_id"`
-			}
-			if json.Unmarshal(e.Body, &m) == nil && m.ID == sent.MessageID {
-				round, admitted = m.RoundID, true
-			}
-		}
-		if e.Type == regie.EventMessageWithdrawn || removes(e) { // nobody will answer it
-			var gone struct {
-				ID regie.ID `json:"message_id"`
-			}
-			_ = json.Unmarshal(e.Body, &gone) // of an erased body it says nothing
-			return gone.ID == sent.MessageID || removes(e)
-		}
-		ended := roundOf(e)
-		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round
-	}
-	if format != "" {
-		asks, err := s.holding(r.Context(), sent)
-		var head int64
-		if err == nil {
-			head, err = s.head(r.Context(), sent.SessionID, 0) // of what was said before, some is history
-		}
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		out.plain = &plainStream{
-			tells: func(of regie.ID) bool { return admitted && of == round }, holds: func(of regie.ID) bool { return !admitted || of == round }, upTo: head, asks: asks,
-		}
-	}
-	if own := privately(r, sent.MessageID); own != nil {
-		if format != "" && out.plain.asks.Waiting { // what else is in the session is not told, its approvals among it
-			out.plain.asks, out.plain.upTo = plainLine{Waiting: true}, sent.Seq
-		}
-		out.tells = func(item dispatch.Item) bool {
-			if !admitted {
-				return own.tells(item, regie.ID{})
-			}
-			return own.tells(item, round)
-		}
-	}
-	after := max(0, sent.Seq-1)
-	w.Header().Set("X-Regie-Session", sent.SessionID.String())
-	w.Header().Set("X-Regie-Round", sent.RoundID.String())
-	s.stream(r, out, sent.SessionID, after)
-}
-
-// holding is the approval that a message waits behind, of the round that was there before it.
-func (s *server) holding(ctx context.Context, sent Accepted) (plainLine, error) {
-	if sent.Admitted {
-		return plainLine{}, nil
-	}
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID, Brief: true})
-	if err != nil || len(inbox.Approvals) == 0 {
-		return plainLine{}, err
-	}
-	return plainLine{Waiting: true, Approval: inbox.Approvals[0].ID}, nil
 }
 
 // removes reports whether an event is the last one of its log: the session was removed.
@@ -352,6 +285,7 @@ func (o *stream) begin() error {
 		o.header = nil
 	}
 	head.WriteString(": a stream of Regie\n\n")
+	head.Write(o.first)
 	return o.write(head.Bytes())
 }
 
