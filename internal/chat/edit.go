@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"unicode/utf16"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
@@ -92,18 +90,5 @@ func Pretty(arguments json.RawMessage) []byte {
 	if json.Indent(&out, arguments, "", "  ") != nil {
 		return arguments
 	}
-	var b bytes.Buffer
-	for _, r := range out.String() {
-		switch {
-		case r < 0x80 || !plain.Hidden(r): // JSON itself escapes what is below
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	return append([]byte(plain.JSON(out.String())), '\n')
 }

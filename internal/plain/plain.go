@@ -5,8 +5,10 @@ package plain
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -29,50 +31,109 @@ func acts(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Hidden reports whether a reader would not see a character, or not see what it does: what Strip removes, other marks of direction,
-// what has no width, separators of lines that are no line feed, tags, fillers and the empty pattern of Braille. The two joiners are not among them, because
-// writing systems and pictures are spelt with them.
+// Hidden reports whether a reader would not see a character, or not see what it does, wherever it stands: what Strip removes, other marks of direction,
+// what has no width, separators of lines that are no line feed, tags, fillers and the empty pattern of Braille. Of joiners and variation selectors, which
+// writing systems and pictures are spelt with, Runes knows whether they are seen where they stand.
 func Hidden(r rune) bool {
 	switch {
 	case acts(r):
 		return true
-	case r < 0x80, r == 0x200c, r == 0x200d, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+	case r < 0x80, joiner(r), selector(r), unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return false
 	default:
-		return r == 0x2800 || r >= 0xe0000 && r < 0xe1000 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+		return r == 0x2800 || r == 0x1d159 || r >= 0xe0000 && r < 0xe1000 ||
+			unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 	}
 }
 
-// Count returns how many characters of a text are Hidden.
+// Runes yields each character of a text and whether it is hidden where it stands: a joiner is seen in what it joins, a variation selector in what it
+// varies; in a name such as no<U+200D>te.txt nobody sees them.
+func Runes(s string) iter.Seq2[rune, bool] {
+	return func(yield func(rune, bool) bool) {
+		before := rune(0) // what is seen before it
+		for i, r := range s {
+			hides := Hidden(r)
+			switch {
+			case joiner(r):
+				hides = !joins(before)
+			case selector(r):
+				hides = !varies(before, s[i+utf8.RuneLen(r):])
+			}
+			if !yield(r, hides) {
+				return
+			}
+			if before = r; hides {
+				before = 0
+			}
+		}
+	}
+}
+
+func joiner(r rune) bool { return r == 0x200c || r == 0x200d }
+
+func selector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
+
+// joins reports whether a joiner behind a character can be seen by what it does: letters of scripts that are written joined, and pictures.
+func joins(r rune) bool {
+	switch {
+	case r == 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, unicode.Is(unicode.So, r):
+		return true
+	default:
+		return r >= 0x600 && (unicode.IsLetter(r) || unicode.IsMark(r)) && !unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic,
+			unicode.Georgian, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Cherokee) && !selector(r)
+	}
+}
+
+// varies reports whether a variation selector between a character and a rest can be seen by what it does: at pictures and signs, letters of Asia, and keycaps.
+func varies(r rune, rest string) bool {
+	if r < 0x80 {
+		return strings.ContainsRune("0123456789#*", r) && strings.HasPrefix(rest, "\u20e3")
+	}
+	return unicode.IsSymbol(r) || unicode.IsPunct(r) || r == 0x2139 || joins(r) && !selector(r) || unicode.Is(unicode.Han, r)
+}
+
+// Count returns how many characters of a text are hidden.
 func Count(s string) int {
 	n := 0
-	for _, r := range s {
-		if Hidden(r) {
+	for _, hides := range Runes(s) {
+		if hides {
 			n++
 		}
 	}
 	return n
 }
 
-// Visible shows what is Hidden: control characters by their pictures (␛), others by their names (<U+202E>). Line feeds and tabs stay;
-// bytes that are not UTF-8 become U+FFFD. The result may be up to four times as long.
-func Visible(s string) string { return visible(s, Hidden) }
-
-// Line is Visible for text that must stay on its line: line feeds and tabs are shown by their pictures too.
-func Line(s string) string {
-	return visible(s, func(r rune) bool { return r < 0x20 || Hidden(r) })
+// JSON writes what is hidden in a text of JSON as escapes.
+func JSON(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	for r, hides := range Runes(s) {
+		switch {
+		case r < 0x80 || !hides: // below, JSON escapes by itself
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
-func visible(s string, hidden func(rune) bool) string {
-	first := strings.IndexFunc(s, hidden)
-	if first < 0 {
-		return strings.ToValidUTF8(s, string(utf8.RuneError))
-	}
+// Visible shows what is hidden: control characters by their pictures (␛), others by their names (<U+202E>). Line feeds and tabs stay;
+// bytes that are not UTF-8 become U+FFFD. The result may be up to four times as long.
+func Visible(s string) string { return visible(s, false) }
+
+// Line is Visible for text that must stay on its line: line feeds and tabs are shown by their pictures too.
+func Line(s string) string { return visible(s, true) }
+
+func visible(s string, line bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + 64)
-	for _, r := range s {
+	for r, hides := range Runes(s) {
 		switch {
-		case !hidden(r):
+		case !hides && (!line || r >= 0x20):
 			b.WriteRune(r) // RuneError for what is no character
 		case r < 0x20:
 			b.WriteRune(0x2400 + r)

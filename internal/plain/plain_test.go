@@ -19,6 +19,9 @@ func TestForms(t *testing.T) {
 		{"\ufeffa\u200bb\u2028c", "\ufeffa\u200bb\u2028c", "<U+FEFF>a<U+200B>b<U+2028>c", "<U+FEFF>a<U+200B>b<U+2028>c"},
 		{"tag\U000e0041\u3164", "tag\U000e0041\u3164", "tag<U+E0041><U+3164>", "tag<U+E0041><U+3164>"},
 		{"👩\u200d🔬 می\u200cخواهم \u0600", "👩\u200d🔬 می\u200cخواهم \u0600", "👩\u200d🔬 می\u200cخواهم \u0600", "👩\u200d🔬 می\u200cخواهم \u0600"},
+		{"no\u200dte x\u200cy é\u200d", "no\u200dte x\u200cy é\u200d", "no<U+200D>te x<U+200C>y é<U+200D>", "no<U+200D>te x<U+200C>y é<U+200D>"},
+		{"क्\u200dष ❤\ufe0f\u200d🔥 👍🏽\u200d 1\ufe0f\u20e3 ‼\ufe0f", "क्\u200dष ❤\ufe0f\u200d🔥 👍🏽\u200d 1\ufe0f\u20e3 ‼\ufe0f", "क्\u200dष ❤\ufe0f\u200d🔥 👍🏽\u200d 1\ufe0f\u20e3 ‼\ufe0f", "क्\u200dष ❤\ufe0f\u200d🔥 👍🏽\u200d 1\ufe0f\u20e3 ‼\ufe0f"},
+		{"a1\ufe0f.txt x\ufe0f\u200dy 🔥\u200d\u200d \U0001d159", "a1\ufe0f.txt x\ufe0f\u200dy 🔥\u200d\u200d \U0001d159", "a1<U+FE0F>.txt x<U+FE0F><U+200D>y 🔥\u200d<U+200D> <U+1D159>", "a1<U+FE0F>.txt x<U+FE0F><U+200D>y 🔥\u200d<U+200D> <U+1D159>"},
 		{"a\xffb", "a\uFFFDb", "a\uFFFDb", "a\uFFFDb"},
 		{"\x1b\xff", "\uFFFD", "␛\uFFFD", "␛\uFFFD"},
 	} {
@@ -32,14 +35,14 @@ func TestForms(t *testing.T) {
 			t.Errorf("Line(%q) is %q, want %q", row.in, got, row.line)
 		}
 	}
-	if got := Count("a\x1bb\u202e\n\t\u200d"); got != 2 {
+	if got := Count("a\x1bb\u202e\n\t\u200d"); got != 3 {
 		t.Errorf("%d characters are hidden", got)
 	}
 }
 
 // Whatever comes in, what comes out is text in which nothing acts, and doing it again changes nothing.
 func FuzzForms(f *testing.F) {
-	for _, s := range []string{"a", "\x1b[31m", "\u202e", "\xff\x9b", "\xe2\x80", "\U000e0041", "\r\n\t", "\u2028", "<U+202E>", "\x1b]0;t\x07", "\x1b]0;t\n", "\x1bPq\x1b\\", "\u009b1m", "\x1b(B", "\xc2\x1b[m\x9b"} {
+	for _, s := range []string{"a", "\x1b[31m", "\u202e", "\xff\x9b", "\xe2\x80", "\U000e0041", "\r\n\t", "\u2028", "<U+202E>", "\x1b]0;t\x07", "\x1b]0;t\n", "\x1bPq\x1b\\", "\u009b1m", "x\ufe0f\u200dy", "❤\ufe0f\u200d\u200d1\ufe0f\u20e3", "\x1b(B", "\xc2\x1b[m\x9b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

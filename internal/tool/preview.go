@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
@@ -158,19 +157,7 @@ func indented(arguments []byte) string {
 		out.Write(arguments)
 	}
 	out.WriteByte('\n')
-	var b strings.Builder
-	for _, r := range out.String() {
-		switch {
-		case r < 0x80 || !plain.Hidden(r): // below, JSON escapes by itself; what is no JSON is for finish
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return plain.JSON(out.String())
 }
 
 // finish makes a preview safe to store and to show, whoever made it.
