@@ -53,6 +53,9 @@ type server struct {
 	place regie.Workspace // of Request.Root, once it is known
 }
 
+// sessionHeader names the MCP session of a request.
+const sessionHeader = "Mcp-Session-Id"
+
 // Bounds of a connection over HTTP.
 const (
 	maxBody     = 4 << 20
@@ -100,7 +103,7 @@ func known(next http.Handler) http.Handler {
 		}
 		r = r.Clone(ctx)
 		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
-		if r.Header.Get("Mcp-Session-Id") != "" {
+		if r.Header.Get(sessionHeader) != "" {
 			if out, is := w.(*problemWriter); is {
 				out.named = true
 			}
