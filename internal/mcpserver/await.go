@@ -20,11 +20,14 @@ var errStands = errors.New("the session stands")
 var errOver = errors.New("the wait is over")
 
 // await waits until a session does nothing more by itself: its run has ended, or it waits for somebody. What it asks people is put to the one at the
-// client's end, where there is one. The end of the time is no error, and neither is that of who asked: nothing is stopped by it.
+// client's end, where there is one. The end of the time is no error, and neither is that of the input, behind which there is nobody to wait for it: nothing is
+// stopped by either.
 func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, most time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errOver)
 	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.closing, func() { end(errOver) })()
 	elicits := s.elicits(request)
 	progress := &progress{request: request}
 	for {

@@ -184,7 +184,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
 	said := &frames{in: bufio.NewReader(in), out: shared, text: c.Text, ended: gone}
-	session, err := s.Connect(ctx, &mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, nil)
+	session, err := s.Connect(ctx, &lasting{&mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, ctx}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
