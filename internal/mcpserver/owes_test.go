@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -56,13 +57,15 @@ func TestLastAnswersAreBounded(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					ids = append(ids, call.(*jsonrpc.Request).ID)
+					if request, is := call.(*jsonrpc.Request); is {
+						ids = append(ids, request.ID)
+					}
 				}
 				for i := range row.answers {
 					time.AfterFunc(time.Duration(i+1)*time.Second, func() { _ = conn.Write(t.Context(), &jsonrpc.Response{ID: ids[i]}) })
 				}
 				began := time.Now()
-				if _, err := conn.Read(t.Context()); err != io.EOF || time.Since(began) != row.want {
+				if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) || time.Since(began) != row.want {
 					t.Errorf("%v after %s, want %s", err, time.Since(began), row.want)
 				}
 			})
