@@ -16,10 +16,10 @@ func TestInitializeFirst(t *testing.T) {
 	const refused = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"x"}}` + "\n"
 	const begins = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":1}}` + "\n"
 	for in, want := range map[string]map[string]int{
-		early:                     {"e": -32600},
-		begins + early:            {"i": 0, "e": -32602}, // the directory
-		refused + early:           {"i": -32602, "e": -32600},
-		early + begins:            {"e": -32600, "i": 0},
+		early:           {"e": -32600},
+		begins + early:  {"i": 0, "e": -32602}, // the directory
+		refused + early: {"i": -32602, "e": -32600},
+		early + begins:  {"e": -32600, "i": 0},
 	} {
 		lines := make(chan []byte, 10)
 		reader := &held{Reader: strings.NewReader(in), answers: len(want), told: lines, timeout: time.After(20 * time.Second), t: t}

@@ -73,7 +73,10 @@ func (f *frames) begins(line []byte) (answer []byte, err error) {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if json.Unmarshal(line, &m) != nil || m.Method == "" || len(m.ID) == 0 || string(m.ID) == "null" {
+	if err := json.Unmarshal(line, &m); err != nil {
+		return nil, err // it was judged
+	}
+	if m.Method == "" || len(m.ID) == 0 || string(m.ID) == "null" {
 		return nil, nil // a notification, or an answer
 	}
 	if m.Method != sdk.AgentMethodInitialize {
