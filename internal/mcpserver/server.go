@@ -275,7 +275,21 @@ func clip(text string, most int) string {
 	return text[:cut] + "…"
 }
 
+// left is what a client is told of a session that took its call back: the SDK answers that too, and what the call began goes on. Any other error is itself.
+func left(ctx context.Context, session regie.ID, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+		return err
+	}
+	return regie.Errorf(regie.CodeStopRequested, "the call was cancelled; what runs in session %s goes on: session_status says how it stands", session)
+}
+
+// errCancelled is what a client is told that took its call back, where no session is known.
+var errCancelled = regie.Errorf(regie.CodeStopRequested, "the call was cancelled before its answer")
+
 // failed is an error as a caller reads it: its sentence, and its stable code.
 func (s *server) failed(err error) error {
+	if errors.Is(err, context.Canceled) && regie.CodeOf(err) == regie.CodeInternal {
+		err = errCancelled
+	}
 	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }
