@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	sdk "github.com/coder/acp-go-sdk"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -16,9 +17,11 @@ const maxLine = 10<<20 - 1
 
 // frames hands on what of a stream of lines are messages. A line that is none is answered with an error, as JSON-RPC wants it: the SDK would say nothing.
 type frames struct {
-	in   *bufio.Reader
-	out  io.Writer
-	left []byte // of the line that is being handed on
+	in    *bufio.Reader
+	out   io.Writer
+	early func(method string) *sdk.RequestError // what a request before initialize is answered
+	begun bool                                  // the editor has said initialize
+	left  []byte                                // of the line that is being handed on
 }
 
 func (f *frames) Read(p []byte) (int, error) {
@@ -31,6 +34,18 @@ func (f *frames) Read(p []byte) (int, error) {
 		if !long {
 			var taken bool
 			if refused, taken = judged(line); !taken && refused == "" {
+				continue
+			}
+		}
+		if taken := refused == "" && len(line) > 0; taken && !f.begun {
+			answer, err := f.begins(line)
+			if err == nil && answer != nil {
+				_, err = f.out.Write(append(answer, '\n'))
+			}
+			if err != nil {
+				return 0, err
+			}
+			if answer != nil {
 				continue
 			}
 		}
@@ -48,6 +63,28 @@ func (f *frames) Read(p []byte) (int, error) {
 	n := copy(p, f.left)
 	f.left = f.left[n:]
 	return n, nil
+}
+
+// begins answers a request that comes before initialize, which the protocol wants first; nil is for what is handed on. It is looked at here, where messages
+// have their order: the SDK takes each by itself.
+func (f *frames) begins(line []byte) (answer []byte, err error) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return nil, err // it was judged
+	}
+	if m.Method == "" || len(m.ID) == 0 || string(m.ID) == "null" {
+		return nil, nil // a notification, or an answer
+	}
+	if m.Method != sdk.AgentMethodInitialize {
+		return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": f.early(m.Method)})
+	}
+	var in sdk.InitializeRequest
+	f.begun = json.Unmarshal(m.Params, &in) == nil && in.Validate() == nil // the SDK refuses any other
+	return nil, nil
 }
 
 // line reads the next line, without its end and the white space around it; of one that is too long nothing is kept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // errStands ends the following of a session that does nothing more by itself.
@@ -20,13 +22,16 @@ var errStands = errors.New("the session stands")
 var errOver = errors.New("the wait is over")
 
 // await waits until a session does nothing more by itself: its run has ended, or it waits for somebody. What it asks people is put to the one at the
-// client's end, where there is one. The end of the time is no error, and neither is that of who asked: nothing is stopped by it.
+// client's end, where there is one. The end of the time is no error, and neither is that of the input, behind which there is nobody to wait for it: nothing is
+// stopped by either.
 func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, most time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errOver)
 	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.closing, func() { end(errOver) })()
 	elicits := s.elicits(request)
-	progress := &progress{request: request}
+	progress := &progress{request: request, text: s.Text}
 	for {
 		asks, err := s.stands(ctx, session, progress)
 		if errors.Is(context.Cause(ctx), errOver) {
@@ -99,6 +104,7 @@ func asking(state regie.SessionState) bool {
 // progress tells a client that wants to know how far a call is.
 type progress struct {
 	request *mcp.CallToolRequest
+	text    *text.Printer
 	told    float64
 	reads   bool // who asks may read the session
 }
@@ -108,23 +114,62 @@ func (p *progress) tell(ctx context.Context, event *regie.Event) {
 	if p.request == nil || p.request.Params.GetProgressToken() == nil {
 		return
 	}
-	said := string(event.Type)
-	var body struct {
-		Tool  string          `json:"tool"`
-		About string          `json:"about"`
-		State regie.CallState `json:"state"`
-	}
-	switch event.Type {
-	case regie.EventToolCall, regie.EventToolResult:
-		if p.reads && json.Unmarshal(event.Body, &body) == nil {
-			said = body.Tool + " " + body.About + " " + string(body.State)
-		}
-	case regie.EventMessage, regie.EventRound, regie.EventSessionState, regie.EventApproval, regie.EventQuestion, regie.EventPlan:
-	default:
+	said := p.says(event)
+	if said == "" {
 		return
 	}
 	p.told++
 	_ = p.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: p.request.Params.GetProgressToken(), Progress: p.told, Message: plain.Line(clip(said, 200)),
 	})
+}
+
+// says is an event in words, "" for one that tells a person nothing.
+func (p *progress) says(event *regie.Event) string {
+	var body struct {
+		Tool   string         `json:"tool"`
+		About  string         `json:"about"`
+		State  string         `json:"state"` // of a call, a round or a session
+		End    regie.RoundEnd `json:"end_reason"`
+		Sender regie.Sender   `json:"sender"`
+	}
+	if json.Unmarshal(event.Body, &body) != nil {
+		return ""
+	}
+	switch event.Type {
+	case regie.EventToolCall, regie.EventToolResult:
+		return p.call(body.Tool, body.About, regie.CallState(body.State))
+	case regie.EventMessage:
+		if body.Sender == regie.SenderAI {
+			return p.text.T("the model has answered")
+		}
+	case regie.EventRound:
+		switch regie.RoundState(body.State) {
+		case regie.RoundEnded:
+			return p.text.T("the run ended: %s", string(body.End))
+		case regie.RoundRunning:
+			return p.text.T("working")
+		}
+	case regie.EventApproval, regie.EventQuestion:
+		return p.text.T("waits for a person")
+	case regie.EventPlan:
+		return p.text.T("plan")
+	}
+	return ""
+}
+
+// call is how a call stands, without its tool to who may not read the session.
+func (p *progress) call(tool, about string, state regie.CallState) string {
+	said := p.text.T("under way")
+	switch state {
+	case regie.CallSucceeded:
+		said = p.text.T("done")
+	case regie.CallFailed, regie.CallUnknown, regie.CallNotRun:
+		said = p.text.T("not done")
+	case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
+	}
+	if p.reads && tool != "" {
+		return p.text.T("%s: %s", strings.TrimSpace(tool+" "+about), said)
+	}
+	return said
 }

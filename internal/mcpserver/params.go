@@ -11,8 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // parameters are those of the methods, and whether these may do without.
@@ -43,9 +41,9 @@ type levelParams struct {
 	Level string         `json:"level"`
 }
 
-// misfit returns what is wrong with the parameters of a call, nil where they fit or the SDK has a word on it: of these it would tell types of programs, with
+// misfit is what is wrong with the parameters of a call, nil where they fit or the SDK has a word on it: of these it would tell types of programs, with
 // whatever code. A message that is no call is none's.
-func misfit(call *jsonrpc.Request) error {
+func misfit(call *jsonrpc.Request) *refusal {
 	if call == nil || !call.IsCall() || len(call.Params) == 0 {
 		return nil
 	}
@@ -56,35 +54,49 @@ func misfit(call *jsonrpc.Request) error {
 	case !is, null && known.without:
 		return nil
 	case null || said[0] != '{':
-		return regie.Errorf(regie.CodeBadRequest, "the parameters of %s must be an object", call.Method)
+		return refused(call, jsonrpc.CodeInvalidParams, regie.Errorf(regie.CodeBadRequest, "the parameters of %s must be an object", call.Method))
 	}
 	err := json.Unmarshal(said, known.shape())
+	if err == nil {
+		return nil
+	}
+	why := regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit", call.Method)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit: another type is expected at %s", call.Method, "/"+strings.ReplaceAll(wrong.Field, ".", "/"))
+		why = regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit: another type is expected at %s", call.Method, "/"+strings.ReplaceAll(wrong.Field, ".", "/"))
 	}
-	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit", call.Method)
-	}
-	return nil
+	return refused(call, jsonrpc.CodeInvalidParams, why)
 }
 
-// misfitted is the answer of JSON-RPC to a call whose parameters do not fit.
-func misfitted(call *jsonrpc.Request, why error, t *text.Printer) ([]byte, error) {
-	said := plain.Strip(t.Error(why)) + " (" + string(regie.CodeOf(why)) + ")"
-	return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: call.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: said}})
-}
-
-// fitting answers calls whose parameters do not fit in place of the SDK, as over stdio.
+// fitting answers messages that do not fit in place of the SDK, as over stdio: by themselves, in their parameters, or where they stand in a session.
 func fitting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if out, is := w.(*problemWriter); is {
-			if why := misfit(out.call); why != nil {
-				if answer, err := misfitted(out.call, why, out.text); err == nil {
-					out.answered(answer)
-					return
-				}
+		out, is := w.(*problemWriter)
+		if !is || r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		begun := r.Header.Get(sessionHeader) != ""
+		why := out.unclear
+		if why == nil {
+			why = misfit(out.call)
+		}
+		if why == nil && out.call != nil {
+			if _, known := parameters[out.call.Method]; known {
+				why = untimely(out.call, begun)
+			}
+			if out.call.Method == initialized && !out.call.IsCall() && !begun {
+				refuse(w, regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader))
+				return
 			}
 		}
-		next.ServeHTTP(w, r)
+		if why == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		status := http.StatusOK
+		if why.id == nil { // the client cannot tell by an id which of its messages is meant
+			status = http.StatusBadRequest
+		}
+		out.answered(status, why.answer(out.text))
 	})
 }

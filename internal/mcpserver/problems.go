@@ -30,8 +30,10 @@ func problems(next http.Handler) http.Handler {
 				out.tell(statusOf(regie.CodeOf(err)), err)
 				return
 			}
-			if said, err := jsonrpc.DecodeMessage(body); err == nil {
-				out.call, _ = said.(*jsonrpc.Request)
+			if out.unclear = unclear(body); out.unclear == nil {
+				if said, err := jsonrpc.DecodeMessage(body); err == nil {
+					out.call, _ = said.(*jsonrpc.Request)
+				}
 			}
 			r = r.WithContext(r.Context())
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -49,13 +51,14 @@ var noSession = regie.Errorf(regie.CodeNotFound, "there is no such MCP session h
 
 type problemWriter struct {
 	http.ResponseWriter
-	text   *text.Printer
-	method string
-	call   *jsonrpc.Request // what the body is, nil where it is none or several
-	status int              // of what is a plain text, else 0
-	named  bool             // the request names a session, and nothing but the SDK answers it any more
-	begun  bool
-	said   bytes.Buffer
+	text    *text.Printer
+	method  string
+	call    *jsonrpc.Request // what the body is, nil where it is none or several
+	unclear *refusal         // of the body
+	status  int              // of what is a plain text, else 0
+	named   bool             // the request names a session, and nothing but the SDK answers it any more
+	begun   bool
+	said    bytes.Buffer
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -100,17 +103,17 @@ func (p *problemWriter) end() {
 	}
 	said := strings.TrimSpace(p.said.String())
 	if answer := p.answer(said); answer != nil {
-		p.answered(answer)
+		p.answered(http.StatusOK, answer)
 		return
 	}
 	p.tell(p.status, p.why(said))
 }
 
-// answered writes the answer of JSON-RPC to a call.
-func (p *problemWriter) answered(answer []byte) {
+// answered writes the answer of JSON-RPC to a message.
+func (p *problemWriter) answered(status int, answer []byte) {
 	p.Header().Set("Content-Type", "application/json")
 	p.Header().Del("Content-Length")
-	p.ResponseWriter.WriteHeader(http.StatusOK)
+	p.ResponseWriter.WriteHeader(status)
 	_, _ = p.ResponseWriter.Write(answer) // the client has gone if this fails
 }
 
@@ -169,8 +172,8 @@ var sdkSays = []struct {
 	{"Content-Type must be", regie.Errorf(regie.CodeBadRequest, "the body must come as %s: say so in Content-Type", "application/json")},
 	{"Accept must contain both", regie.Errorf(regie.CodeBadRequest, "Accept must name %s and %s", "application/json", "text/event-stream")},
 	{"Accept must contain 'text/event-stream'", regie.Errorf(regie.CodeBadRequest, "Accept must name %s", "text/event-stream")},
-	{"Bad Request: GET requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", "Mcp-Session-Id")},
-	{"Bad Request: DELETE requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", "Mcp-Session-Id")},
+	{"Bad Request: GET requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
+	{"Bad Request: DELETE requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
 	{"Bad Request: Unsupported protocol version", regie.Errorf(regie.CodeBadRequest, "the version of MCP in %s is none that is spoken here", "Mcp-Protocol-Version")},
 	{"malformed Last-Event-ID", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
 	{"stream replay unsupported", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},

@@ -98,7 +98,7 @@ func TestHTTPCallsThatAreNone(t *testing.T) {
 	address := b.serve()
 	for name, row := range map[string]struct{ body, want string }{
 		"an unknown method":   {`{"jsonrpc":"2.0","id":"seven","method":"nope\u001b"}`, `{"jsonrpc":"2.0","id":"seven","error":{"code":-32601,"message":"method not found: \"nope␛\""}}`},
-		"without parameters":  {`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"invalid request: missing required \"params\""}}`},
+		"without parameters":  {`{"jsonrpc":"2.0","id":7,"method":"initialize"}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"invalid request: missing required \"params\""}}`},
 		"a notice with an id": {`{"jsonrpc":"2.0","id":8,"method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"invalid request: unexpected id for \"notifications/initialized\""}}`},
 	} {
 		if status, kind, said := post(t, address, row.body); status != http.StatusOK || kind != "application/json" || said != row.want {

@@ -53,6 +53,9 @@ type server struct {
 	place regie.Workspace // of Request.Root, once it is known
 }
 
+// sessionHeader names the MCP session of a request.
+const sessionHeader = "Mcp-Session-Id"
+
 // Bounds of a connection over HTTP.
 const (
 	maxBody     = 4 << 20
@@ -100,7 +103,7 @@ func known(next http.Handler) http.Handler {
 		}
 		r = r.Clone(ctx)
 		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
-		if r.Header.Get("Mcp-Session-Id") != "" {
+		if r.Header.Get(sessionHeader) != "" {
 			if out, is := w.(*problemWriter); is {
 				out.named = true
 			}
@@ -181,7 +184,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
 	said := &frames{in: bufio.NewReader(in), out: shared, text: c.Text, ended: gone}
-	session, err := s.Connect(ctx, &mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, nil)
+	session, err := s.Connect(ctx, &lasting{&mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, ctx}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
@@ -272,7 +275,21 @@ func clip(text string, most int) string {
 	return text[:cut] + "…"
 }
 
+// left is what a client is told of a session that took its call back: the SDK answers that too, and what the call began goes on. Any other error is itself.
+func left(ctx context.Context, session regie.ID, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+		return err
+	}
+	return regie.Errorf(regie.CodeStopRequested, "the call was cancelled; what runs in session %s goes on: session_status says how it stands", session)
+}
+
+// errCancelled is what a client is told that took its call back, where no session is known.
+var errCancelled = regie.Errorf(regie.CodeStopRequested, "the call was cancelled before its answer")
+
 // failed is an error as a caller reads it: its sentence, and its stable code.
 func (s *server) failed(err error) error {
+	if errors.Is(err, context.Canceled) && regie.CodeOf(err) == regie.CodeInternal {
+		err = errCancelled
+	}
 	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
 }

@@ -186,11 +186,11 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest, seconds int) (*mcp.CallToolResult, status, error) {
 	accepted, err := s.Control.Submit(ctx, run)
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return nil, status{}, s.failed(left(ctx, run.SessionID, err)) // it may have been stored
 	}
 	if seconds > 0 {
 		if err := s.await(ctx, request, accepted.SessionID, time.Duration(seconds)*time.Second); err != nil {
-			return nil, status{}, s.failed(err)
+			return nil, status{}, s.failed(left(ctx, accepted.SessionID, err))
 		}
 	}
 	result, out, err := s.tell(ctx, accepted.SessionID)
@@ -236,7 +236,7 @@ func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in wa
 		err = bounded(in.Wait)
 	}
 	if err == nil && in.Wait > 0 {
-		err = s.await(ctx, request, found.ID, time.Duration(in.Wait)*time.Second)
+		err = left(ctx, found.ID, s.await(ctx, request, found.ID, time.Duration(in.Wait)*time.Second))
 	}
 	if err != nil {
 		return nil, status{}, s.failed(err)
@@ -321,7 +321,7 @@ func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.
 func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResult, status, error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return nil, status{}, s.failed(left(ctx, session, err))
 	}
 	out := status{
 		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State), Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
@@ -341,7 +341,7 @@ func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResul
 	}
 	if reads || opens(ctx, &view.Session, regie.ScopeApprove) { // who decides sees what about
 		if out.Asks, err = s.asks(ctx, session); err != nil {
-			return nil, status{}, s.failed(err)
+			return nil, status{}, s.failed(left(ctx, session, err))
 		}
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out.words(s.AllowApprovals)}}}, out, nil

@@ -24,6 +24,8 @@ type frames struct {
 	text  *text.Printer
 	ended func()
 	left  []byte // of the line that is being handed on
+	begun bool   // the client has said initialize, or needs not
+	ready bool   // and has said that it knows the answer
 }
 
 func (f *frames) Read(p []byte) (int, error) {
@@ -33,11 +35,11 @@ func (f *frames) Read(p []byte) (int, error) {
 			f.ended()
 			return 0, err
 		}
-		answer, err := f.answer(line)
+		answer, handed := f.answer(line)
 		switch {
 		case answer != "":
 			_, err = io.WriteString(f.out, answer+"\n")
-		case len(line) > 0:
+		case handed:
 			line = append(line, '\n')
 			f.left = line
 		}
@@ -74,33 +76,42 @@ func (f *frames) line() ([]byte, error) {
 	}
 }
 
-// answer is what answers a line at once, "" for one that is handed on or empty.
-func (f *frames) answer(line []byte) (string, error) {
-	if code := judged(line); code != "" {
-		return `{"jsonrpc":"2.0","id":null,"error":` + code + `}`, nil
-	}
-	said, _ := jsonrpc.DecodeMessage(line) // it was judged
-	call, _ := said.(*jsonrpc.Request)
-	why := misfit(call)
-	if why == nil {
-		return "", nil
-	}
-	answer, err := misfitted(call, why, f.text)
-	return string(answer), err
-}
-
-// judged is the error that answers a line, "" for one that is a message or empty.
-func judged(line []byte) string {
+// answer is what answers a line at once, "" for one that is handed on or empty; a line to which JSON-RPC has no answer, and which nobody is to have, is
+// taken as empty.
+func (f *frames) answer(line []byte) (answer string, handed bool) {
 	if len(line) == 0 {
-		return ""
+		return "", false
+	}
+	if why := unclear(line); why != nil {
+		return string(why.answer(f.text)), false
 	}
 	if !jsontext.Value(line).IsValid() {
-		return `{"code":-32700,"message":"Parse error"}`
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, false
 	}
-	if _, err := jsonrpc.DecodeMessage(line); err != nil {
-		return `{"code":-32600,"message":"Invalid Request"}`
+	said, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`, false
 	}
-	return ""
+	call, is := said.(*jsonrpc.Request)
+	if !is {
+		return "", true
+	}
+	why := misfit(call)
+	if why == nil {
+		why = untimely(call, f.begun)
+	}
+	if why != nil {
+		return string(why.answer(f.text)), false
+	}
+	switch {
+	case call.Method == initialized && !call.IsCall():
+		timely := f.begun && !f.ready
+		f.ready = f.begun
+		return "", timely
+	case call.IsCall() && (call.Method == initialize || handshakeless(call)):
+		f.begun = true
+	}
+	return "", true
 }
 
 // together lets several write whole messages to one stream.

@@ -26,7 +26,8 @@ func TestFrames(t *testing.T) {
 	for in, code := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`: "", `{"jsonrpc":"2.0","method":"x","params":{}}`: "", `{"jsonrpc":"2.0","id":"a","result":{}}`: "",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`: "", ``: "",
-		`garbage`: "-32700", `{"jsonrpc":"2.0"`: "-32700", "\xff": "-32700", `{"a":1,"a":2}`: "-32700",
+		`garbage`: "-32700", `{"jsonrpc":"2.0"`: "-32700", "\xff": "-32700",
+		`{"a":1,"a":2}`: "-32600", `{"jsonrpc":"2.0","id":1.5,"result":{}}`: "-32600", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: "-32600",
 		`[]`: "-32600", `{}`: "-32600", `7`: "-32600", `null`: "-32600", `{"jsonrpc":"1.0","id":1,"method":"x"}`: "-32600", `{"jsonrpc":"2.0","id":{},"method":"x"}`: "-32600",
 		`{"jsonrpc":"2.0","method":7}`: "-32600", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: "-32600",
 	} {
