@@ -29,7 +29,8 @@ type load struct {
 	streams  int
 }
 
-func (l Limits) burst() float64 { return max(1, float64(cmp.Or(l.PerMinute, DefaultPerMinute))/6) }
+// burst is how much may be asked at once: a whole minute's, as a page that shows hundreds of things does.
+func (l Limits) burst() float64 { return float64(max(1, cmp.Or(l.PerMinute, DefaultPerMinute))) }
 
 // fill lets flow back what time has brought.
 func (l *load) fill(limits Limits, now time.Time) {
@@ -71,7 +72,7 @@ func (g *Gate) Enter(ctx context.Context, caller *Caller) (in context.Context, d
 		perSecond := float64(cmp.Or(g.Limits.PerMinute, DefaultPerMinute)) / 60
 		again = time.Duration((1 - l.left) / perSecond * float64(time.Second))
 		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
-			"the token %s asks too often: at most %d times in a minute", caller.Token.Name, cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
+			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name, cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
 	}
 	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
 		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d requests open: more wait for their end", caller.Token.Name, most)

@@ -19,6 +19,7 @@ const (
 	kindInvalid = "invalid_request_error"
 	kindServer  = "server_error"
 	kindQuota   = "insufficient_quota"
+	kindRate    = "rate_limit_error"
 )
 
 // problem is an error with what OpenAI's clients branch on.
@@ -105,6 +106,8 @@ func (t *told) openAI() (wireError, int) {
 		switch {
 		case t.of == regie.CodeOverBudget || t.of == regie.CodePriceUnknown || t.of == regie.CodeProviderQuota:
 			kind, status = kindQuota, http.StatusTooManyRequests
+		case t.of == regie.CodeTooManyRequests:
+			kind = kindRate
 		case status < http.StatusInternalServerError:
 			kind = kindInvalid
 		default:

@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/spell"
 )
 
-var unknownKey = regexp.MustCompile(`^(line \d+): field (\S+) not found in type config\.(\S+)$`)
+var unknownKey = regexp.MustCompile(`^(line \d+): field (\S+) not found in type ((?:config|regie)\.\S+)$`)
 
 // withNearest says of each unknown key which known one of the same place is nearest (spec 13).
 func withNearest(err error) string {
@@ -85,7 +85,7 @@ func keysOf(in reflect.Type, name string) (keys []string) {
 		if key == "" || key == "-" {
 			continue
 		}
-		if in.Name() == name {
+		if in.String() == name {
 			keys = append(keys, key)
 		} else if below := keysOf(field.Type, name); below != nil {
 			return below

@@ -63,6 +63,7 @@ func TestProviders(t *testing.T) {
 		"a key":            {"providers: {openai: {api_key: sk-canary}}", "api_key_env"},
 		"a small context":  {"providers: {local: {type: ollama, num_ctx: 5}}", "at least 1024"},
 		"a typo":           {"providers:\n  lab: {typ: openai}", "line 2: there is no key typ here, did you mean type?"},
+		"a typo of limits": {"limits: {chat: {max_tool_call: 3}}", "line 1: there is no key max_tool_call here, did you mean max_tool_calls?"},
 		"a typo at top":    {"provider: {}", "did you mean providers?"},
 		"nothing like it":  {"colour: {}", "there is no key colour here"},
 		"an unknown agent": {"agents: {other: {}}", "no key other here"},

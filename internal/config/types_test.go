@@ -49,7 +49,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s: the key is %+v", kind.Name, key)
 		}
 	}
-	keys := keysOf(reflect.TypeFor[File](), "Provider")
+	keys := keysOf(reflect.TypeFor[File](), "config.Provider")
 	slices.Sort(keys)
 	slices.Sort(known)
 	if !slices.Equal(keys, known) {
