@@ -213,6 +213,9 @@ func (m *model) become(state regie.SessionState) {
 		m.paper.flush() // what was being said is cut off
 		m.note(m.Text.T("paused; /resume goes on"))
 	}
+	if m.state == regie.SessionPaused && state != m.state { // the pause was taken back
+		m.stop = ""
+	}
 	m.state, m.due = state, waiting(state)
 	if !m.due {
 		m.settled()
