@@ -309,6 +309,20 @@ func (m *model) fresh(session regie.ID) {
 	m.closeDialog()
 }
 
+// lost takes in that nothing more of the session comes. One that was removed elsewhere takes nothing along that the person has written.
+func (m *model) lost(why error) tea.Cmd {
+	if regie.CodeOf(why) != regie.CodeNotFound {
+		m.err, m.leaving = why, true
+		return nil
+	}
+	m.paper.flush()
+	m.settled()
+	m.fresh(regie.NewID())
+	m.paper.space()
+	m.note(m.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
+	return nil
+}
+
 // markRead says how far the person has read (decision 45). That it could not be stored, because the engine has gone for example, is no reason
 // to do anything otherwise, or to wait.
 func (m *model) markRead(ctx context.Context) {
