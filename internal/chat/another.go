@@ -77,6 +77,17 @@ func (c *Chat) another(ctx context.Context) error {
 	return nil
 }
 
+// lost takes in that nothing more of the session comes. To a person whose chat was removed elsewhere it says so, and another one begins.
+func (c *Chat) lost(ctx context.Context, why error) error {
+	if !c.Terminal || regie.CodeOf(why) != regie.CodeNotFound {
+		return why
+	}
+	c.stream.fresh()
+	c.fresh(ctx, regie.NewID())
+	c.stream.Note(c.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
+	return ErrMoved
+}
+
 // fork goes on in a copy of this chat (decision 17).
 func (c *Chat) fork(ctx context.Context, name string) error {
 	if c.last.IsZero() {

@@ -178,7 +178,7 @@ func (c *Chat) step(ctx context.Context) error {
 		c.see(item)
 		return nil
 	case err := <-c.ended():
-		return err
+		return c.lost(ctx, err)
 	case s := <-c.Signals:
 		return c.signal(ctx, s, !c.busy())
 	}
@@ -206,7 +206,7 @@ func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
 			c.see(item)
 			asked = open == c.stream.open // what was written stands behind the prompt
 		case err := <-c.ended():
-			return "", err
+			return "", c.lost(ctx, err)
 		case s := <-c.Signals:
 			if err := c.signal(ctx, s, false); err != nil {
 				return "", err
@@ -230,7 +230,7 @@ func (c *Chat) settle(ctx context.Context) error {
 			}
 		case err := <-c.ended():
 			timer.Stop()
-			return err
+			return c.lost(ctx, err)
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)

@@ -3,10 +3,13 @@ package tui
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 )
@@ -23,7 +26,8 @@ type offer struct {
 // popup offers what the word at the cursor may become: a command at the beginning of the prompt, a file behind an @. The zero value is closed.
 type popup struct {
 	offers []offer
-	picked int
+	picked int    // -1: what is written is whole as it stands
+	chosen bool   // an arrow key has picked it
 	from   int    // where the word begins
 	file   string // what was asked for behind an @
 	asks   bool   // files are being looked for
@@ -56,16 +60,22 @@ func (p *popup) follow(m *model) {
 				p.offers = append(p.offers, offer{c.name, c.about})
 			}
 		}
-		if len(p.offers) == 1 && p.offers[0].insert == word {
-			p.offers = nil
-		}
+		p.without(word)
 	case strings.HasPrefix(word, "@"):
-		p.from, p.wanted = from, true
-		if p.file = strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`); p.file == "" {
-			p.offers = nil
-		}
+		p.from, p.wanted, p.picked, p.chosen = from, true, 0, false
+		p.file = strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`)
+		p.offers = slices.DeleteFunc(p.offers, func(o offer) bool { // until the files that fit are found
+			return p.file == "" || !strings.Contains(strings.ToLower(o.insert), strings.ToLower(p.file))
+		})
 	default:
 		*p = popup{}
+	}
+}
+
+// without takes what is written already from the offers, and picks nothing then.
+func (p *popup) without(word string) {
+	if i := slices.IndexFunc(p.offers, func(o offer) bool { return o.insert == word }); i >= 0 {
+		p.offers, p.picked = slices.Delete(p.offers, i, i+1), -1
 	}
 }
 
@@ -73,6 +83,11 @@ func (p *popup) follow(m *model) {
 func (p *popup) open(m *model) {
 	p.quiet = ""
 	p.follow(m)
+}
+
+// names reports whether a word names something as it stands.
+func (m *model) names(word string) bool {
+	return slices.ContainsFunc(chat.Mentions(word, m.Look), func(s regie.Segment) bool { return s.Enrichment != nil })
 }
 
 // fetch looks for files, one search at a time.
@@ -95,14 +110,21 @@ func (p *popup) fetch(m *model) tea.Cmd {
 				p.wanted = true
 				return p.fetch(m)
 			}
-			p.offers, p.picked, p.from = nil, 0, from
+			was := *p
+			p.offers, p.picked, p.chosen, p.from = nil, 0, false, from
 			for _, path := range found {
 				insert := "@" + path
 				if strings.ContainsAny(path, " \t") {
 					insert = `@"` + path + `"`
 				}
-				if insert != word {
-					p.offers = append(p.offers, offer{insert: insert})
+				p.offers = append(p.offers, offer{insert: insert})
+			}
+			if p.without(word); m.names(word) {
+				p.picked = -1
+			}
+			if was.chosen {
+				if i := slices.Index(p.offers, was.offers[was.picked]); i >= 0 {
+					p.picked, p.chosen = i, true
 				}
 			}
 			return nil
@@ -167,13 +189,16 @@ func (p *popup) key(m *model, name string) bool {
 	}
 	switch name {
 	case "up", "ctrl+p":
-		p.picked = (p.picked + len(p.offers) - 1) % len(p.offers)
+		p.picked, p.chosen = (max(p.picked, 0)+len(p.offers)-1)%len(p.offers), true
 	case "down", "ctrl+n":
-		p.picked = (p.picked + 1) % len(p.offers)
+		p.picked, p.chosen = (p.picked+1)%len(p.offers), true
 	case "tab":
 		p.accept(m)
 	case "enter":
 		word, _ := m.word()
+		if p.picked < 0 || !p.chosen && m.names(word) { // nobody chose another one
+			return false
+		}
 		if strings.HasPrefix(word, "/") { // Enter obeys the command that is offered
 			p.accept(m)
 			return false
@@ -190,7 +215,7 @@ func (p *popup) key(m *model, name string) bool {
 
 // accept puts what is picked in the place of the word.
 func (p *popup) accept(m *model) {
-	insert := p.offers[p.picked].insert
+	insert := p.offers[max(p.picked, 0)].insert
 	m.draft.remove(p.from, m.draft.at)
 	m.draft.insert(insert)
 	if !strings.HasSuffix(insert, "/") {

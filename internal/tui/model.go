@@ -162,8 +162,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		return m.took(msg)
 	case ended:
 		if msg.generation == m.generation && m.ctx.Err() == nil && !m.leaving {
-			m.err = msg.err
-			m.leaving = true
+			return m.lost(msg.err)
 		}
 	case ticked:
 		m.ticking = false

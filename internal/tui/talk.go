@@ -213,6 +213,9 @@ func (m *model) become(state regie.SessionState) {
 		m.paper.flush() // what was being said is cut off
 		m.note(m.Text.T("paused; /resume goes on"))
 	}
+	if m.state == regie.SessionPaused && state != m.state { // the pause was taken back
+		m.stop = ""
+	}
 	m.state, m.due = state, waiting(state)
 	if !m.due {
 		m.settled()
@@ -304,6 +307,20 @@ func (m *model) fresh(session regie.ID) {
 		m.back(d.typed)
 	}
 	m.closeDialog()
+}
+
+// lost takes in that nothing more of the session comes. One that was removed elsewhere takes nothing along that the person has written.
+func (m *model) lost(why error) tea.Cmd {
+	if regie.CodeOf(why) != regie.CodeNotFound {
+		m.err, m.leaving = why, true
+		return nil
+	}
+	m.paper.flush()
+	m.settled()
+	m.fresh(regie.NewID())
+	m.paper.space()
+	m.note(m.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
+	return nil
 }
 
 // markRead says how far the person has read (decision 45). That it could not be stored, because the engine has gone for example, is no reason

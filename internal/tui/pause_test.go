@@ -1,0 +1,53 @@
+package tui
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/regie-run/regie"
+)
+
+// heeds has what happens in the session reach the chat until something is so.
+func heeds(t *testing.T, m *model, until func() bool) {
+	t.Helper()
+	for !until() {
+		select {
+		case item := <-m.feed.Items:
+			works(m.see(item))
+		case err := <-m.feed.Ended:
+			t.Fatal(err)
+		}
+	}
+}
+
+// A run that goes on after a pause is not said to be pausing.
+func TestResumed(t *testing.T) {
+	c := engine(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Slow"}}]}`+"\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	m := newModel(t.Context(), c)
+	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	request := c.Request
+	request.SessionID, request.ClientID, request.Text = m.session, regie.NewID().String(), "go"
+	run, err := c.Control.Submit(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.follow(0)
+	t.Cleanup(m.feed.Stop)
+	heeds(t, m, func() bool { return m.round == run.RoundID })
+	works(m.pause(""))
+	heeds(t, m, func() bool { return m.state == regie.SessionPaused })
+	works(m.resumes(""))
+	heeds(t, m, func() bool { return m.state != regie.SessionPaused })
+	if out := paint(m.status(80), false); !strings.Contains(out, "working") {
+		t.Errorf("the status says %q", out)
+	}
+}
