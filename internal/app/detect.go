@@ -82,10 +82,10 @@ func listens(ctx context.Context, address string) bool {
 	return err == nil
 }
 
-// usable reports whether a provider can be asked as it is: a server of others wants a key.
+// usable reports whether a provider can be asked as it is: a server of others wants a key. An address that is none is told so by who asks it.
 func usable(p config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
-	return p.APIKey != "" || err == nil && wire.IsLoopback(u.Hostname())
+	return p.APIKey != "" || p.BaseURL != "" && (err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
 }
 
 // list asks a provider for its models.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -48,5 +49,18 @@ func TestOwnTokenStaysHere(t *testing.T) {
 	}
 	if asked.Load() == 0 || shown.Load() != 0 {
 		t.Errorf("another server was asked %d times, and shown the token %d times", asked.Load(), shown.Load())
+	}
+}
+
+// TestTryNoAddress: what is no address is told so, not that it wants a key.
+func TestTryNoAddress(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:18809", "127.0.0.1:18809/v1", "localhost", "http://"} {
+		_, err := app.TryProvider(t.Context(), config.Provider{Name: "lab", Type: config.ProviderOpenAI, BaseURL: address})
+		if err == nil || !strings.Contains(err.Error(), "is not the address of a server") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := app.TryProvider(t.Context(), config.Provider{Name: "lab", Type: config.ProviderOpenAI, BaseURL: "https://models.example/v1"}); regie.CodeOf(err) != regie.CodeProviderAuth {
+		t.Errorf("a server of others, without a key: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestResumed(t *testing.T) {
 	c := engine(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Slow"}}]}`+"\n\n")
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
 	m := newModel(t.Context(), c)
