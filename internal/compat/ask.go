@@ -295,7 +295,7 @@ func mayDecide(ctx context.Context) bool {
 func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
 	run, err := s.Control.Submit(ctx, in)
 	if err != nil {
-		return submitted{}, err
+		return submitted{}, inCallIDs(&in, err)
 	}
 	out := submitted{Run: run, tries: 1}
 	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
@@ -306,6 +306,21 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 		err = begun{err}
 	}
 	return out, err
+}
+
+// inCallIDs is an error about a client's results with its calls under the ids that the client has of them.
+func inCallIDs(in *dispatch.RunRequest, err error) error {
+	coded, is := errors.AsType[*regie.Error](err)
+	if !is || coded.Code != regie.CodeBadRequest || len(in.Results) == 0 {
+		return err
+	}
+	told := &regie.Error{Code: coded.Code, Format: coded.Format, Args: slices.Clone(coded.Args), Err: coded.Err}
+	for i, arg := range told.Args {
+		if call, is := arg.(regie.ID); is {
+			told.Args[i] = callID(in.SessionID, call)
+		}
+	}
+	return told
 }
 
 // summary is a session of the workspace; one of another, or of another token's, is as unknown as one that is nowhere. Scope is what opens those of others.
