@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,10 +50,10 @@ func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
 	return func(yield func(*regie.Call) bool) {
 		lists := make([][]regie.Call, 0, len(view.Enrichments)+len(view.Exchanges))
 		for i := range view.Enrichments {
-			lists = append(lists, view.Enrichments[i].Calls)
+			lists = append(lists, asTheyCame(view.Enrichments[i].Calls))
 		}
 		for i := range view.Exchanges {
-			lists = append(lists, view.Exchanges[i].Calls)
+			lists = append(lists, asTheyCame(view.Exchanges[i].Calls))
 		}
 		for _, list := range lists {
 			for i := range list {
@@ -62,6 +63,21 @@ func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
 			}
 		}
 	}
+}
+
+// asTheyCame are the calls of a batch in the order in which they had their results, which is that in which who was there saw them; those without one last.
+func asTheyCame(calls []regie.Call) []regie.Call {
+	calls = slices.Clone(calls)
+	slices.SortStableFunc(calls, func(a, b regie.Call) int {
+		if settled := a.State.Settled(); settled != b.State.Settled() {
+			if settled {
+				return -1
+			}
+			return 1
+		}
+		return a.SettledAt.Compare(b.SettledAt)
+	})
+	return calls
 }
 
 // Mark is what stands behind a call's result: the number under which it is unfolded.

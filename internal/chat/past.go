@@ -227,6 +227,7 @@ func (s *Stream) earlier(calls int, round regie.ID) {
 
 // pastCalls writes what came of calls, as it was shown when they had their results. own are a person's commands.
 func (s *Stream) pastCalls(calls []regie.Call, own bool) {
+	calls = asTheyCame(calls)
 	for i := range calls {
 		call := &calls[i]
 		if !call.State.Settled() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -186,5 +187,23 @@ func TestPastMessages(t *testing.T) {
 		if got := out.String(); got != c.want {
 			t.Errorf("%s:\n%swant:\n%s", name, got, c.want)
 		}
+	}
+}
+
+// TestAsTheyCame has calls in the order of their results, as who was there saw them: what needed nothing to fail came before what was read.
+func TestAsTheyCame(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	calls := []regie.Call{
+		{Tool: "read", State: regie.CallSucceeded, SettledAt: at(2)},
+		{Tool: "waits", State: regie.CallProposed},
+		{Tool: "list", State: regie.CallSucceeded, SettledAt: at(2)},
+		{Tool: "none", State: regie.CallNotRun, SettledAt: at(1)},
+	}
+	var order []string
+	for _, call := range asTheyCame(calls) {
+		order = append(order, call.Tool)
+	}
+	if got := strings.Join(order, " "); got != "none read list waits" || calls[0].Tool != "read" {
+		t.Errorf("%s, and what was given is changed: %v", got, calls[0].Tool != "read")
 	}
 }

@@ -106,5 +106,5 @@ func FindToken(ctx context.Context, control dispatch.Control, name string) (regi
 	for i := range found {
 		names[i] = found[i].ID.String()
 	}
-	return regie.Token{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", plain.Line(name), strings.Join(names, " "))
+	return regie.Token{}, regie.Errorf(regie.CodeConflict, "several tokens are meant by %s, name one by its id: %s", plain.Line(name), strings.Join(names, " "))
 }
