@@ -64,6 +64,7 @@ func (f *tokenFlags) request(name string, now time.Time) (dispatch.TokenRequest,
 		in.Scopes = append(in.Scopes, regie.TokenScope(word))
 	}
 	if f.expires == "never" {
+		in.NeverExpires = true
 		return in, nil
 	}
 	life, err := chat.Span(f.expires)

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -374,8 +375,8 @@ func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (disp
 		in.Workspaces = slices.Clone(caller.Token.Workspaces)
 	}
 	if caller.Via == dispatch.ViaToken {
-		if end := caller.Token.ExpiresAt; !end.IsZero() && (in.ExpiresAt.IsZero() || in.ExpiresAt.After(end)) {
-			in.ExpiresAt = end
+		if ends, end := in.Ends(time.Now()), caller.Token.ExpiresAt; !end.IsZero() && (ends.IsZero() || ends.After(end)) {
+			in.ExpiresAt, in.NeverExpires = end, false
 		}
 		if caller.Token.OnApproval == "deny" && in.OnApproval != "deny" {
 			in.OnApproval = "deny"

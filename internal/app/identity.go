@@ -69,6 +69,8 @@ func (l *local) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatc
 		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "there are %d workspaces, at most %d are allowed", len(in.Workspaces), maxTokenPlaces)
 	case in.OnApproval != "" && in.OnApproval != "deny" && in.OnApproval != "park":
 		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", in.OnApproval)
+	case in.NeverExpires && !in.ExpiresAt.IsZero():
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "expires_at says when the token ends, and never_expires that it does not: send one of them")
 	case !in.ExpiresAt.IsZero() && !in.ExpiresAt.After(time.Now()):
 		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "a token that ends at %s has ended already", in.ExpiresAt.UTC().Format(time.RFC3339))
 	case in.ExpiresAt.Year() > 9999:
@@ -89,7 +91,7 @@ func (l *local) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatc
 	secret := access.NewSecret()
 	made, err := l.store.CreateToken(ctx, store.NewToken{Hash: access.HashOf(secret), Token: regie.Token{
 		ID: in.TokenID, UserID: owner.ID, Kind: regie.TokenAPI, Name: name, Scopes: scopes, Workspaces: slices.Compact(in.Workspaces), OnApproval: in.OnApproval,
-		CreatedBy: plain.Line(in.By), ExpiresAt: in.ExpiresAt.UTC(),
+		CreatedBy: plain.Line(in.By), ExpiresAt: in.Ends(time.Now()),
 	}})
 	if err != nil {
 		return dispatch.MadeToken{}, err

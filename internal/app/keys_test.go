@@ -58,6 +58,10 @@ func TestWritesOnce(t *testing.T) {
 		t.Errorf("an old limit came back: %+v", limits.Chat.Retries)
 	}
 	h.twice("POST", at+"/messages", `{"content":"go"}`, "message", nil)
+	streamed := h.ask("POST", at+"/messages", `{"content":"go"}`, carrying("Idempotency-Key", "message"), carrying("Accept", "text/event-stream"))
+	if _ = streamed.Body.Close(); streamed.StatusCode != 200 || streamed.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("as a stream: %d %v", streamed.StatusCode, streamed.Header)
+	}
 	h.twice("POST", at+"/fork", `{}`, "fork", nil)
 	h.works(session)
 	for _, word := range []string{"interrupt", "pause", "resume", "close"} {

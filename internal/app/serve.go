@@ -11,7 +11,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,10 +122,18 @@ func busy(dir string) error {
 	return regie.Errorf(regie.CodeLocked, "another process works in %s: waiting until it ends", dir)
 }
 
+// hostName is a name under which a server is reached.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+
 // Check returns the errors of what can never be served so, before anything is waited for or listened on, and what HTTPS is spoken with; nil without.
 func (c *ServeConfig) Check() (*tls.Config, error) {
 	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
+	}
+	for _, host := range c.Hosts {
+		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
+			return nil, regie.Errorf(regie.CodeBadRequest, "%q is not a name of a host: write it without scheme, port and path, like regie.example.org", host)
+		}
 	}
 	if beyond, err := isBeyond(c.Addr); err != nil {
 		return nil, err
@@ -349,8 +359,8 @@ func (e *Engine) checks(ctx context.Context) []httpapi.Check {
 
 // isBeyond reports whether an address can be reached from other machines.
 func isBeyond(addr string) (bool, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
+	host, port, err := net.SplitHostPort(addr)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
 		return false, regie.Errorf(regie.CodeBadRequest, "%q is not an address to listen on: write it like 127.0.0.1:7333", addr)
 	}
 	if host == "localhost" {

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -106,6 +107,54 @@ func TestRevokedAtOnce(t *testing.T) {
 	}
 }
 
+// TestTokensEnd: a token ends after 90 days unless somebody says otherwise, and one that a token makes never after that one.
+func TestTokensEnd(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	soon := time.Now().Add(time.Hour).UTC()
+	admin := bearer(h.add(dispatch.TokenRequest{Name: "admin", Scopes: regie.TokenScopes(), ExpiresAt: soon}).Secret)
+	for name, c := range map[string]struct {
+		says string
+		as   func(*http.Request)
+		days int // -1: never, 0: with the one that makes it
+	}{
+		"left out":          {"", bearer(h.token), 90},
+		"never":             {`,"never_expires":true`, bearer(h.token), -1},
+		"left out, by one":  {"", admin, 0},
+		"never, by one":     {`,"never_expires":true`, admin, 0},
+		"far away, by one":  {`,"expires_at":"2999-01-01T00:00:00Z"`, admin, 0},
+		"as it says itself": {`,"expires_at":"` + time.Now().AddDate(0, 0, 10).UTC().Format(time.RFC3339Nano) + `"`, bearer(h.token), 10},
+	} {
+		var made dispatch.MadeToken
+		h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"]`+c.says+`}`, 201, &made, c.as)
+		ends := made.Token.ExpiresAt
+		if c.days < 0 && !ends.IsZero() || c.days == 0 && !ends.Equal(soon.Truncate(time.Microsecond)) || c.days > 0 && (time.Until(ends).Hours()/24-float64(c.days))*(time.Until(ends).Hours()/24-float64(c.days)) > 0.1 {
+			t.Errorf("%s: it ends at %s", name, ends)
+		}
+	}
+}
+
+// TestServeNames refuses names and addresses that are none before anything listens.
+func TestServeNames(t *testing.T) {
+	for _, c := range []app.ServeConfig{
+		{Addr: "127.0.0.1:0", Hosts: []string{"http://x/"}},
+		{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org", "*"}},
+		{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org:443"}},
+		{Addr: "127.0.0.1:0", Hosts: []string{""}},
+		{Addr: "unix:/tmp/x"},
+		{Addr: "127.0.0.1"},
+		{Addr: "127.0.0.1:70000"},
+	} {
+		if _, err := c.Check(); regie.CodeOf(err) != regie.CodeBadRequest {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	good := app.ServeConfig{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org", "laptop", "my_host", "192.0.2.1", "2001:db8::1"}}
+	if _, err := good.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTokensRefused asks for tokens that cannot be, and shows what is none.
 func TestTokensRefused(t *testing.T) {
 	t.Parallel()
@@ -115,6 +164,7 @@ func TestTokensRefused(t *testing.T) {
 		`{"name":"x","scopes":["read"],"on_approval":"allow"}`, `{"name":"x","scopes":["read"],"expires_at":"2020-01-01T00:00:00Z"}`,
 		`{"name":"` + strings.Repeat("x", 101) + `","scopes":["read"]}`, `{"name":"` + h.token + `","scopes":["read"]}`, `{"name":"x","scopes":["read"],"secret":"x"}`,
 		`{"name":"x","scopes":["read"],"workspaces":[]}`, // no workspace is not every workspace
+		`{"name":"x","scopes":["read"],"never_expires":true,"expires_at":"2999-01-01T00:00:00Z"}`,
 	} {
 		h.json("POST", "/api/v1/tokens", body, 400, nil)
 	}

@@ -73,9 +73,25 @@ type TokenRequest struct {
 	Workspaces []regie.ID `json:"workspaces,omitzero"`
 	// OnApproval is deny or park, for OpenAI-compatible clients (decision 35); left out, it is as regie serve says.
 	OnApproval string `json:"on_approval,omitempty"`
-	// ExpiresAt is when it ends; left out, never.
+	// ExpiresAt is when it ends; left out, after 90 days.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	By        string    `json:"by,omitempty"`
+	// NeverExpires says that it does not end by itself.
+	NeverExpires bool   `json:"never_expires,omitempty"`
+	By           string `json:"by,omitempty"`
+}
+
+// tokenLife is how long a token lives where nobody says.
+const tokenLife = 90 * 24 * time.Hour
+
+// Ends is when a token ends that is asked for now; zero: never.
+func (r *TokenRequest) Ends(now time.Time) time.Time {
+	switch {
+	case r.NeverExpires:
+		return time.Time{}
+	case r.ExpiresAt.IsZero():
+		return now.Add(tokenLife).UTC()
+	}
+	return r.ExpiresAt.UTC()
 }
 
 // MadeToken is a token with its secret, which is nowhere else.

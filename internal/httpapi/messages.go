@@ -147,6 +147,9 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.fail(w, r, err)
 	case streamed:
+		if k != nil && !k.was.Fresh && k.was.Status != 0 {
+			w.Header().Set("Idempotent-Replayed", "true")
+		}
 		s.streamRound(w, r, accepted, format)
 	default:
 		s.written(w, http.StatusAccepted, body.Bytes())

@@ -142,6 +142,9 @@ func strict(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return regie.Errorf(regie.CodeBadRequest, "the request has no body: send a JSON object, {} where nothing is to be said")
 	}
+	if string(bytes.TrimSpace(body)) == "null" { // which would be read as an object without keys
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
+	}
 	err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
 	if err == nil {
 		return nil

@@ -50,6 +50,7 @@ func TestMethodsAndHeaders(t *testing.T) {
 		"a message as a page":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/html"}, status: 202},
 		"no body at all":       {method: "POST", path: "/api/v1/rules/revoke", status: 400, says: "the request has no body"},
 		"nothing but blanks":   {method: "POST", path: "/api/v1/rules/revoke", body: "\r\n ", status: 400, says: "the request has no body"},
+		"null":                 {method: "POST", path: "/api/v1/cache/clear", body: " null\n", status: 400, says: "an object is expected"},
 		"two ends of one body": {method: "POST", path: session + "/messages", body: `{"content":"x"}{"content":"y"}`, status: 400, says: string(regie.CodeBadRequest)},
 	} {
 		t.Run(name, func(t *testing.T) {
