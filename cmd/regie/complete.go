@@ -43,7 +43,9 @@ func (c *command) completed(root *cobra.Command) {
 	flags := map[string]suggest{
 		"agent": c.agentNames, "provider": c.providerNames, "model": c.modelNames,
 		"allow": c.toolNames, "resume": c.sessionIDs, "session": c.sessionIDs,
-		"on-approval": func(context.Context, *app.Conn, string) []string { return []string{"park", "deny", "fail"} },
+	}
+	words := map[string][]string{
+		"bell": {"auto", "always", "off"}, "dialect": {"native", "json"}, "relaunch": {"chain", "answer"}, "on-approval": {"park", "deny"},
 	}
 	each(root, func(cmd *cobra.Command) {
 		if a, is := arguments[cmd.CommandPath()]; is {
@@ -55,6 +57,14 @@ func (c *command) completed(root *cobra.Command) {
 			}
 		} else if cmd.Args != nil && cmd.ValidArgsFunction == nil && !slices.Contains([]string{"regie trust", "regie config validate", "regie man"}, cmd.CommandPath()) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		for name, of := range words {
+			if cmd.CommandPath() == "regie run" && name == "on-approval" {
+				of = []string{"ask", "park", "deny", "fail"}
+			}
+			if cmd.Flags().Lookup(name) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)) // as below
+			}
 		}
 		for name, what := range flags {
 			if flag := cmd.Flags().Lookup(name); flag == nil || flag.Value.Type() == "bool" {

@@ -133,7 +133,7 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 	switch {
 	case len(found.Keys) == 1 && (known || len(names) == 0):
 		p, _ := c.Named(found.Keys[0])
-		c.Choose(p, "", p.Origin["api_key"])
+		c.Choose(p, "", cmp.Or(p.Origin["api_key"], p.Origin["base_url"], p.Origin["type"]))
 		if c.Model == "" {
 			settleModel(ctx, c)
 		}
