@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -145,12 +146,13 @@ func files(ctx context.Context, control dispatch.Control, root, name string) []s
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir, base = name[:i], name[i+1:]
 	}
-	arguments := map[string]any{"pattern": "**/*" + base + "*"}
+	anyCase := folded(base)
+	arguments := map[string]any{"pattern": "**/*" + anyCase + "*"}
 	if name == "" {
 		arguments = map[string]any{}
 	}
 	if dir != "" {
-		arguments = map[string]any{"path": dir, "pattern": base + "*"}
+		arguments = map[string]any{"path": dir, "pattern": anyCase + "*"}
 	}
 	data, err := json.Marshal(arguments)
 	if err != nil {
@@ -161,6 +163,25 @@ func files(ctx context.Context, control dispatch.Control, root, name string) []s
 		return nil
 	}
 	return paths(result.Content, base)
+}
+
+// maxFolded bounds a pattern of folded letters: what is longer is looked for as it is written.
+const maxFolded = 200
+
+// folded is a pattern of a part of a name in whatever capitals.
+func folded(base string) string {
+	var b strings.Builder
+	for _, r := range base {
+		if lower, upper := unicode.ToLower(r), unicode.ToUpper(r); lower != upper {
+			b.WriteString("[" + string(lower) + string(upper) + "]")
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	if b.Len() > maxFolded {
+		return base
+	}
+	return b.String()
 }
 
 // paths reads a listing of files.

@@ -3,6 +3,7 @@ package tui
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -85,5 +86,15 @@ func TestEnterBeforeFound(t *testing.T) {
 	typing(m, "te.txt")
 	if got := m.draft.value(); got != "" {
 		t.Errorf("the prompt holds %q", got)
+	}
+}
+
+// A name is offered in whatever capitals it is asked for.
+func TestCompletesInAnyCase(t *testing.T) {
+	m := completing(t, "README.md", "deep/sub/Zebra.txt", "éclair.txt")
+	for typed, want := range map[string]string{"@readme": "@README.md", "@zebra": "@deep/sub/Zebra.txt", "@ZEB": "@deep/sub/Zebra.txt", "@É": "@éclair.txt", "@deep/sub/z": "@deep/sub/Zebra.txt"} {
+		if got := offered(m, typed); !slices.Contains(got, want) {
+			t.Errorf("%s: offered %q, want %s", typed, got, want)
+		}
 	}
 }
