@@ -46,6 +46,7 @@ func (c *Chat) fresh(ctx context.Context, session regie.ID) {
 // takeUp goes on with a chat that was opened.
 func (c *Chat) takeUp(ctx context.Context, past *Past) {
 	c.session, c.Request.Agent = past.View.ID, past.View.Agent
+	c.calls.Copies(past)
 	for i := range past.Rounds {
 		c.calls.Past(&past.Rounds[i])
 	}

@@ -22,7 +22,10 @@ type Calls struct {
 }
 
 // doneCall is a call that can be unfolded.
-type doneCall struct{ id, round regie.ID }
+type doneCall struct {
+	id, round regie.ID
+	whole     *regie.Call // of a fork's copies, which no round of its own has
+}
 
 // Number gives a call of a round its number, once.
 func (c *Calls) Number(call, round regie.ID) {
@@ -32,7 +35,7 @@ func (c *Calls) Number(call, round regie.ID) {
 	if c.known == nil {
 		c.known = map[regie.ID]int{}
 	}
-	c.done = append(c.done, doneCall{call, round})
+	c.done = append(c.done, doneCall{id: call, round: round})
 	c.known[call] = len(c.done)
 }
 
@@ -41,6 +44,22 @@ func (c *Calls) Past(view *store.RoundView) {
 	for call := range callsOf(view) {
 		if call.State.Settled() {
 			c.Number(call.ID, view.Round.ID)
+		}
+	}
+}
+
+// Copies numbers the calls that a chat which is taken up has of what it was forked from.
+func (c *Calls) Copies(past *Past) {
+	for _, one := range slices.Backward(past.copies()) {
+		if one.Superseded {
+			continue
+		}
+		calls := asTheyCame(one.Calls)
+		for i := range calls {
+			if calls[i].State.Settled() {
+				c.Number(calls[i].ID, calls[i].RoundID)
+				c.done[c.known[calls[i].ID]-1].whole = &calls[i]
+			}
 		}
 	}
 }
@@ -112,6 +131,9 @@ func (c *Calls) Find(word string) (number int, err error) {
 func (c *Calls) Read(number int) func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
 	one := c.done[number-1]
 	return func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
+		if one.whole != nil {
+			return one.whole, nil
+		}
 		view, err := control.Get(ctx, one.round)
 		if err != nil {
 			return nil, err

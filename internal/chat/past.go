@@ -82,7 +82,7 @@ func Open(ctx context.Context, control dispatch.Control, root, name string, most
 func (s *Stream) Past(past *Past) {
 	s.command = OwnRunning(past)
 	if len(past.Rounds) < past.most {
-		s.copies(&past.View, past.most-len(past.Rounds))
+		s.copies(past)
 	}
 	for i := range past.Rounds {
 		round := past.Rounds[i].Round.ID
@@ -93,15 +93,14 @@ func (s *Stream) Past(past *Past) {
 	}
 }
 
-// copies writes the last messages with their answers of what a fork was made from. What had been taken back by then counts no more, and is not repeated.
-func (s *Stream) copies(view *store.SessionView, most int) {
+// copies are the last messages with their answers of what a fork was made from, as many as are shown beside its own rounds; the newest first.
+func (past *Past) copies() (copies []*store.MessageView) {
+	view := &past.View
 	if view.ForkedFrom == nil {
-		return
+		return nil
 	}
-	s.Note(s.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID), strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + s.Text.T("the files of the workspace were not forked"))
-	var copies []*store.MessageView
 	asked := 0
-	for i := len(view.Thread) - 1; i >= 0 && asked < most; i-- {
+	for i := len(view.Thread) - 1; i >= 0 && asked < past.most-len(past.Rounds); i-- {
 		m := &view.Thread[i].Message
 		if m.Copied == nil || m.System != nil {
 			continue
@@ -110,8 +109,18 @@ func (s *Stream) copies(view *store.SessionView, most int) {
 			asked++
 		}
 	}
+	return copies
+}
+
+// copies writes the last messages with their answers of what a fork was made from. What had been taken back by then counts no more, and is not repeated.
+func (s *Stream) copies(past *Past) {
+	view := &past.View
+	if view.ForkedFrom == nil {
+		return
+	}
+	s.Note(s.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID), strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + s.Text.T("the files of the workspace were not forked"))
 	gone := 0
-	for _, one := range slices.Backward(copies) {
+	for _, one := range slices.Backward(past.copies()) {
 		if one.Superseded {
 			gone++
 			continue

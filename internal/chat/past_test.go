@@ -117,6 +117,30 @@ func TestPastFork(t *testing.T) {
 	}
 }
 
+// TestPastForkCalls numbers the calls that a fork has of what it was forked from, and unfolds them: no round of its own has them.
+func TestPastForkCalls(t *testing.T) {
+	call := regie.Call{ID: regie.NewID(), RoundID: regie.NewID(), Tool: "files.read_file", State: regie.CallSucceeded, Result: "what was read"}
+	gone := regie.Call{ID: regie.NewID(), RoundID: call.RoundID, Tool: "files.read_file", State: regie.CallSucceeded, Result: "what was taken back"}
+	message := func(superseded bool, calls ...regie.Call) store.MessageView {
+		return store.MessageView{Message: regie.Message{Sender: regie.SenderAI, AI: &regie.AIReply{}, Copied: &regie.Copied{}}, Superseded: superseded, Calls: calls}
+	}
+	view := store.SessionView{Thread: []store.MessageView{message(true, gone), message(false, call)}}
+	view.ForkedFrom = &regie.ForkPoint{Seq: 9}
+	var calls Calls
+	past := Past{View: view, most: 2}
+	calls.Copies(&past)
+	var out bytes.Buffer
+	s := Stream{Out: &out, Err: &out, Text: text.New("en"), Mark: calls.Mark}
+	s.Past(&past)
+	if !strings.Contains(out.String(), "[1]") || calls.Mark(gone.ID) != "" {
+		t.Errorf("it has no number: %s", out.String())
+	}
+	found, err := calls.Read(1)(t.Context(), nil)
+	if err != nil || found.Result != "what was read" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
 // TestPastMessages writes what was said during a round where it stood, what a stop gave back, and what a reply had said that was cut off.
 func TestPastMessages(t *testing.T) {
 	round, first := regie.NewID(), regie.NewID()

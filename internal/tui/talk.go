@@ -272,6 +272,7 @@ func (m *model) takeUp(past *chat.Past) {
 	if m.Request.Model == "" {
 		m.meter.provider, m.meter.model = past.View.Provider, past.View.Model
 	}
+	m.work.calls.Copies(past)
 	for i := range past.Rounds {
 		m.work.past(&past.Rounds[i])
 	}
