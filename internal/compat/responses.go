@@ -2,11 +2,13 @@ package compat
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -20,6 +22,7 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 	out := &responseAnswer{
 		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID,
 		instructions: in.Instructions, result: outcome{session: sent.SessionID, round: sent.RoundID},
+		held: approval.Policy{OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools}, withoutTools: string(in.ToolChoice) == `"none"`,
 	}
 	if a.stream {
 		out.streamed(sent)
@@ -65,6 +68,8 @@ type responseAnswer struct {
 	previous     string
 	instructions string
 	rounds       int
+	held         approval.Policy // what of the request holds for the round
+	withoutTools bool            // the client has forbidden its own
 
 	out    *stream
 	number int // of the next event
@@ -98,11 +103,23 @@ func (a *responseAnswer) object(o outcome, status string) map[string]any {
 	if a.instructions != "" {
 		instructions = a.instructions
 	}
+	var effort any
+	if a.held.ReasoningEffort != "" {
+		effort = a.held.ReasoningEffort
+	}
+	choice, tools := "auto", []any{}
+	if a.withoutTools {
+		choice = "none"
+	}
+	for i := range a.held.ClientTools {
+		t := &a.held.ClientTools[i]
+		tools = append(tools, map[string]any{"type": "function", "name": t.Name, "description": t.Description, "parameters": t.Parameters, "strict": false})
+	}
 	return map[string]any{
 		"id": responseID(o.session, o.round, a.rounds), "object": "response", "created_at": a.created, "status": status, "error": nil,
 		"incomplete_details": incomplete, "instructions": instructions, "max_output_tokens": nil, "model": a.model, "output": output,
-		"parallel_tool_calls": true, "previous_response_id": previous, "reasoning": map[string]any{"effort": nil, "summary": nil}, "store": true,
-		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": "auto", "tools": []any{}, "top_p": nil,
+		"parallel_tool_calls": !a.held.OneCall, "previous_response_id": previous, "reasoning": map[string]any{"effort": effort, "summary": nil}, "store": true,
+		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice, "tools": tools, "top_p": nil,
 		"truncation": "disabled", "usage": usage, "user": nil, "metadata": a.metadata,
 	}
 }
@@ -243,6 +260,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()},
 		rounds: view.Round.Number,
 	}
+	_ = json.Unmarshal(view.Round.Policy, &out.held) // ours
 	object := out.object(result, status)
 	if status == "failed" {
 		object["error"] = map[string]any{"code": "server_error", "message": view.Round.EndNote.String()}
