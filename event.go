@@ -43,6 +43,14 @@ type Event struct {
 	Body      json.RawMessage `json:"data,omitempty"` // absent once erased
 }
 
+// Removes reports whether an event is the last one of its log: the session was removed.
+func (e *Event) Removes() bool {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	return e.Type == EventErased && json.Unmarshal(e.Body, &body) == nil && body.Reason == "DELETED"
+}
+
 // Fallback says that another provider goes on with a model call, because one does not answer (spec 3.6): the body of an EventFallback.
 type Fallback struct {
 	RoundID  ID     `json:"round_id"`

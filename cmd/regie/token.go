@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
-
-// tokenLife is how long a token lives where nobody says.
-const tokenLife = "90d"
 
 // tokenCommand makes, lists and revokes what programs show to regie serve (spec 11.2).
 func (c *command) tokenCommand() *cobra.Command {
@@ -47,7 +45,7 @@ func (c *command) tokenAddCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.scopes, "scope", []string{string(regie.ScopeRead)}, c.text.T("what it opens; several with commas, or all"))
 	flags.StringSliceVar(&f.places, "in", nil, c.text.T("a workspace that it sees, by its directory; may be repeated; left out, all of them"))
-	flags.StringVar(&f.expires, "expires", tokenLife, c.text.T("after how long it ends: 12h, 30d, 8w, or never"))
+	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(dispatch.TokenLife.Hours()/24))+"d", c.text.T("after how long it ends: 12h, 30d, 8w, or never"))
 	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens where its client of OpenAI's format needs an approval: deny or park; left out, as regie serve says"))
 	flags.BoolVar(&f.asJSON, "json", false, c.text.T("print JSON"))
 	return cmd

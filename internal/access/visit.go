@@ -21,7 +21,7 @@ const (
 	DefaultStreams   = 1000
 )
 
-// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute, and a sixth of that may come at once.
+// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute, and as many may come at once.
 type load struct {
 	left     float64
 	at       time.Time

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -25,7 +24,7 @@ func Follow(ctx context.Context, control dispatch.Control, session regie.ID, aft
 	go func() {
 		defer close(done)
 		ended <- control.Events(ctx, session, after, func(item dispatch.Item) error {
-			if removes(item.Event) { // an engine in this process tells of it, and ends nothing
+			if item.Event != nil && item.Event.Removes() { // an engine in this process tells of it, and ends nothing
 				return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 			}
 			select {
@@ -37,14 +36,6 @@ func Follow(ctx context.Context, control dispatch.Control, session regie.ID, aft
 		})
 	}()
 	return &Feed{Items: items, Ended: ended, cancel: cancel, done: done}
-}
-
-// removes reports whether an event says that the session was removed.
-func removes(e *regie.Event) bool {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	return e != nil && e.Type == regie.EventErased && json.Unmarshal(e.Body, &body) == nil && body.Reason == "DELETED"
 }
 
 // Stop ends the following. It may be called more than once.

@@ -4,7 +4,7 @@ import "github.com/regie-run/regie"
 
 // TokenLimits are those of one token on one server; zero means the default.
 type TokenLimits struct {
-	// RequestsPerMinute is how many requests a minute may have; 1,200 by default.
+	// RequestsPerMinute is how many requests a minute may have in the long run, and how many may come at once; 1,200 by default.
 	RequestsPerMinute int `yaml:"requests_per_minute"`
 	// ConcurrentRequests is how many are answered at once, 64 by default; ConcurrentStreams how many streams are open, 1,000 by default.
 	ConcurrentRequests int `yaml:"concurrent_requests"`

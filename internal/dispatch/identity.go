@@ -80,8 +80,8 @@ type TokenRequest struct {
 	By           string `json:"by,omitempty"`
 }
 
-// tokenLife is how long a token lives where nobody says.
-const tokenLife = 90 * 24 * time.Hour
+// TokenLife is how long a token lives where nobody says.
+const TokenLife = 90 * 24 * time.Hour
 
 // Ends is when a token ends that is asked for now; zero: never.
 func (r *TokenRequest) Ends(now time.Time) time.Time {
@@ -89,7 +89,7 @@ func (r *TokenRequest) Ends(now time.Time) time.Time {
 	case r.NeverExpires:
 		return time.Time{}
 	case r.ExpiresAt.IsZero():
-		return now.Add(tokenLife).UTC()
+		return now.Add(TokenLife).UTC()
 	}
 	return r.ExpiresAt.UTC()
 }

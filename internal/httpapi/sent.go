@@ -25,12 +25,12 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 				round, admitted = m.RoundID, true
 			}
 		}
-		if e.Type == regie.EventMessageWithdrawn || removes(e) { // nobody will answer it
+		if e.Type == regie.EventMessageWithdrawn || e.Removes() { // nobody will answer it
 			var gone struct {
 				ID regie.ID `json:"message_id"`
 			}
 			_ = json.Unmarshal(e.Body, &gone) // of an erased body it says nothing
-			return gone.ID == sent.MessageID || removes(e)
+			return gone.ID == sent.MessageID || e.Removes()
 		}
 		ended := roundOf(e)
 		return admitted && ended.State == regie.RoundEnded && ended.RoundID == round

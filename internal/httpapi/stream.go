@@ -69,7 +69,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newStream(w)
-	out.ends = removes
+	out.ends = (*regie.Event).Removes
 	if in.Query.Format != "" {
 		s.followPlain(r, out, in.ID, after)
 		return
@@ -95,10 +95,10 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 	open := len(rounds) == 1 && rounds[0].Round.State != regie.RoundEnded
 	out.ends = func(e *regie.Event) bool {
 		if !open {
-			return removes(e) || e.Seq >= head
+			return e.Removes() || e.Seq >= head
 		}
 		ended := roundOf(e)
-		return removes(e) || ended.State == regie.RoundEnded && ended.RoundID == rounds[0].Round.ID
+		return e.Removes() || ended.State == regie.RoundEnded && ended.RoundID == rounds[0].Round.ID
 	}
 	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, 0, out.item) })
 }
@@ -114,14 +114,6 @@ func lastEvent(r *http.Request, after int64) (int64, error) {
 		return 0, regie.Errorf(regie.CodeBadRequest, "Last-Event-ID must be a sequence number")
 	}
 	return seq, nil
-}
-
-// removes reports whether an event is the last one of its log: the session was removed.
-func removes(e *regie.Event) bool {
-	var body struct {
-		Reason string `json:"reason"`
-	}
-	return e.Type == regie.EventErased && json.Unmarshal(e.Body, &body) == nil && body.Reason == "DELETED"
 }
 
 // roundEvent is what the end of a stream is known by.
