@@ -22,7 +22,7 @@ BENCH ?= ./internal/bench
 TOOL = $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo npm test race vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate openapi tidy tidy-check clean
+.PHONY: help build demo npm npm-proof test race race-concurrent proof vet lint fmt fmt-check swap crash on-postgres nodes sim fuzz bench bench-short sdk-check translate openapi tidy tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +49,24 @@ test: ## all tests
 
 # SQLite, as translated from C, is not instrumented: what it works on is memory from mmap, which the detector does not look at (runtime, racecalladdr),
 # so that all it adds is most of the time. What calls it, and the libc below it with its locks, is.
+RACE = $(GO) test $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m
 race: ## all tests under the race detector
-	$(GO) test $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m $(TESTFLAGS) ./...
+	$(RACE) $(TESTFLAGS) ./...
+
+# The packages that start goroutines or share memory between them. Of internal/app, whose tests start
+# whole servers, the detector sees those that let several clients, rounds or processes meet.
+CONCURRENT = . ./client ./internal/access ./internal/acp ./internal/dispatch ./internal/engine ./internal/fault \
+	./internal/httpapi ./internal/index/... ./internal/mcpserver ./internal/provider/... ./internal/sandbox \
+	./internal/slot ./internal/snapshot ./internal/store/... ./internal/tool ./internal/toolkit/mcp ./internal/toolkit/shell \
+	./internal/tui ./internal/workspace
+CONCURRENT_APP = AtOnce|Together|Busy|Slots|Switch|Control|Stop|Drain|Killed|Elsewhere|Stream|Presence|Heartbeat|WebSocket|Watch|$\
+	AsksOnce|TakeOver|Queue|Hand|Clos|Interrupt|Breaker|Crowded|Meanwhile|AgainstRuns|Beside|Warm|Waits|Steer|Pause
+race-concurrent: ## the packages with concurrency under the race detector
+	$(RACE) $(TESTFLAGS) $(CONCURRENT)
+	$(RACE) $(TESTFLAGS) -run '$(CONCURRENT_APP)' ./internal/app
+
+proof: ## the long suites with fresh seeds, before an issue is resolved; PROOFSEED repeats a run
+	bash .ci/proof
 
 vet: ## go vet, without and with the crash tests' fault points
 	$(GO) vet ./...
