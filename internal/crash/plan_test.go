@@ -230,10 +230,14 @@ func apart(random *rand.Rand, batch []scripted) []scripted {
 // untouched stands in each file that a run is to edit or delete.
 const untouched = "nobody was here\n"
 
-// furnish makes the files that a run is to edit and delete, and those that messages name.
+// furnish makes the files that a run is to edit and delete, and those that messages name. Commands make the session's directory
+// themselves: an undo does not take back one that stays empty.
 func (h *harness) furnish(seed uint64) {
 	for _, name := range []string{"named.txt", ".env"} {
-		name = filepath.Join(h.dir, "work", fmt.Sprintf("s%d", seed), name)
+		if planOf(seed).kind == "commands" {
+			break
+		}
+		name = filepath.Join(h.work(seed), fmt.Sprintf("s%d", seed), name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(untouched), 0o644)); err != nil {
 			h.t.Fatal(err)
 		}
