@@ -116,6 +116,9 @@ func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) + planO
 
 // names is what a message names with @ beside what it says: nothing, a file, or several things of which one is not read.
 func (p plan) names(message string) string {
+	if p.kind == "commands" { // which make those files: the same message would name other things when it is said again
+		return ""
+	}
 	dice := p.dice("names " + message)
 	if dice.IntN(3) > 0 && !p.named() {
 		return ""
