@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,19 +31,21 @@ import (
 const sessionsPerStore = 20
 
 type harness struct {
-	t      *testing.T
-	world  *world
-	random *rand.Rand
-	bug    string
-	only   string // the one kind of scenarios; empty: all
-	first  uint64
-	next   uint64 // seed of the next session
-	last   string // where the last process died
-	killed int
-	runs   int
-	at     map[string]int // kills by place
-	seen   map[string]int // what became of calls, rounds and messages
-	dir    string         // of the present store
+	t        *testing.T
+	world    *world
+	random   *rand.Rand
+	bug      string
+	only     string // the one kind of scenarios; empty: all
+	first    uint64
+	next     uint64   // seed of the next session
+	pinned   []uint64 // seeds that come before it, of which so many were replayed
+	replayed int
+	last     string // where the last process died
+	killed   int
+	runs     int
+	at       map[string]int // kills by place
+	seen     map[string]int // what became of calls, rounds and messages
+	dir      string         // of the present store
 	// database is the URL of the present store where that is not in dir.
 	database string
 	inDir    int
@@ -59,6 +60,7 @@ func newHarness(t *testing.T, bug string) *harness {
 	if h.first == 0 {
 		h.first = uint64(time.Now().UnixNano()) % 1_000_000_000
 	}
+	t.Logf("seeds from %d on; again: -seed=%d", h.first, h.first)
 	h.next = h.first
 	h.random = rand.New(rand.NewPCG(h.first, 2))
 	return h
@@ -77,11 +79,7 @@ func (h *harness) session() {
 	}
 	h.inDir++
 	h.runs++
-	p := planOf(h.next)
-	for ; slices.Contains(kinds, h.only) && p.kind != h.only; p = planOf(h.next) {
-		h.next++
-	}
-	h.next++
+	p := h.nextPlan()
 	session := regie.NewID()
 	h.acked = 0
 	for deaths, died := 0, true; died && len(h.violations()) == 0; deaths++ {

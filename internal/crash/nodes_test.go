@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +30,7 @@ func TestNodes(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			h := newHarness(t, "")
+			h.pin(n)
 			f := h.nodes(t.Context(), n, *nodeTime)
 			for _, v := range h.violations() {
 				t.Error(v)
@@ -124,10 +124,7 @@ type seeds struct {
 func (s *seeds) take() (p plan, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p = planOf(s.h.next); slices.Contains(apartKinds, p.kind) || slices.Contains(kinds, s.h.only) && p.kind != s.h.only; p = planOf(s.h.next) {
-		s.h.next++
-	}
-	s.h.next++
+	p = s.h.nextPlan(apartKinds...)
 	ok = time.Now().Before(s.until) && len(s.h.violations()) == 0
 	if ok {
 		s.h.runs++

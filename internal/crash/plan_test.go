@@ -116,6 +116,9 @@ func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) + planO
 
 // names is what a message names with @ beside what it says: nothing, a file, or several things of which one is not read.
 func (p plan) names(message string) string {
+	if p.kind == "commands" { // which make those files: the same message would name other things when it is said again
+		return ""
+	}
 	dice := p.dice("names " + message)
 	if dice.IntN(3) > 0 && !p.named() {
 		return ""
@@ -230,10 +233,14 @@ func apart(random *rand.Rand, batch []scripted) []scripted {
 // untouched stands in each file that a run is to edit or delete.
 const untouched = "nobody was here\n"
 
-// furnish makes the files that a run is to edit and delete, and those that messages name.
+// furnish makes the files that a run is to edit and delete, and those that messages name. Commands make the session's directory
+// themselves: an undo does not take back one that stays empty.
 func (h *harness) furnish(seed uint64) {
 	for _, name := range []string{"named.txt", ".env"} {
-		name = filepath.Join(h.dir, "work", fmt.Sprintf("s%d", seed), name)
+		if planOf(seed).kind == "commands" {
+			break
+		}
+		name = filepath.Join(h.work(seed), fmt.Sprintf("s%d", seed), name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(untouched), 0o644)); err != nil {
 			h.t.Fatal(err)
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
@@ -34,7 +36,7 @@ func (c *check) checkUndos(ctx context.Context) {
 		view := &c.views[i]
 		before, after := ends(view, changes)
 		for k := range view.Undos {
-			c.checkUndo(ctx, &view.Undos[k], before, after)
+			c.checkUndo(ctx, view, &view.Undos[k], before, after)
 		}
 	}
 	c.checkUndoOrder()
@@ -53,7 +55,7 @@ func (c *check) checkUndos(ctx context.Context) {
 }
 
 // checkUndo compares an undo with the calls that it takes back, independently of whoever planned it.
-func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before, after map[string]regie.Hash) {
+func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.Undo, before, after map[string]regie.Hash) {
 	if u.State != regie.UndoDone {
 		c.Fail("undo %s is %s, and nothing goes on with it", u.ID, u.State)
 	}
@@ -64,6 +66,7 @@ func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before, after map[
 	if u.Chat {
 		c.saw("undo of the chat")
 	}
+	c.checkUndoEffects(view, u)
 	for i := range u.Files {
 		f := &u.Files[i]
 		c.saw("file " + string(f.Outcome))
@@ -83,6 +86,21 @@ func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before, after map[
 	}
 }
 
+// checkUndoEffects asserts that an undo of a round names each command that left more than files (decision 16).
+func (c *check) checkUndoEffects(view *store.RoundView, u *regie.Undo) {
+	for _, x := range view.Exchanges {
+		for i := range x.Calls {
+			call := &x.Calls[i]
+			if !u.Undoes.IsZero() || !c.uncovered[call.ID] || call.State != regie.CallSucceeded && call.State != regie.CallUnknown {
+				continue
+			}
+			if !slices.ContainsFunc(u.Effects, func(e regie.Effect) bool { return e.CallID == call.ID && e.Why != nil }) {
+				c.Fail("undo %s does not name call %s, which left more than files (decision 16)", u.ID, call.ID)
+			}
+		}
+	}
+}
+
 // changes are what the calls of the session made of files, by call.
 func (c *check) changes() map[regie.ID][]regie.FileChange {
 	tools, err := files.Tools(files.Config{})
@@ -95,6 +113,7 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 	}
 	tools = append(tools, commands...)
 	out := map[regie.ID][]regie.FileChange{}
+	c.uncovered = map[regie.ID]bool{}
 	for i := range c.views {
 		for _, x := range c.views[i].Exchanges {
 			for k := range x.Calls {
@@ -104,10 +123,7 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 						if call.Tool == shell.Name && len(call.Changed) == 0 {
 							continue // it did not run, or nobody knows
 						}
-						made, err := undoer.Changes(context.Background(), &tool.Invocation{CallID: call.ID, Intent: call.Intent, Changed: call.Changed})
-						if err != nil {
-							c.Fail("the evidence of call %s cannot be read: %v", call.ID, err)
-						}
+						made := c.changesOf(undoer, call)
 						out[call.ID] = made
 						c.sawChanges(call, made)
 					}
@@ -116,6 +132,37 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 		}
 	}
 	return out
+}
+
+// changesOf returns what a call made of files. A command may also make and remove directories without files: no undo covers
+// those, and the tool says so in its error (decision 16). Any other error is a violation.
+func (c *check) changesOf(undoer tool.Undoer, call *regie.Call) []regie.FileChange {
+	inv := &tool.Invocation{CallID: call.ID, Intent: call.Intent, Changed: call.Changed}
+	var changed snapshot.Changes
+	if call.Tool == shell.Name && json.Unmarshal(call.Changed, &changed) == nil {
+		named := len(changed.Names)
+		changed.Names = slices.DeleteFunc(changed.Names, func(name string) bool {
+			return strings.HasSuffix(name, "/") && !slices.ContainsFunc(changed.Files, func(f regie.FileChange) bool { return strings.HasPrefix(f.Path, name) })
+		})
+		if directories := named - len(changed.Names); directories > 0 {
+			c.saw("command left directories")
+			c.uncovered[call.ID] = true
+			changed.Uncovered -= directories
+			var err error
+			if inv.Changed, err = json.Marshal(changed); err != nil {
+				c.Fail("the evidence of call %s: %v", call.ID, err)
+			}
+		}
+	}
+	made, err := undoer.Changes(context.Background(), inv)
+	switch regie.CodeOf(err) {
+	case "":
+	case regie.CodeToolError:
+		c.Fail("call %s leaves what no undo brings back: %v", call.ID, err)
+	default:
+		c.Fail("the evidence of call %s cannot be read: %v", call.ID, err)
+	}
+	return made
 }
 
 // ends are what a round found of each file, and what it left.

@@ -227,8 +227,8 @@ func (q *queue) live(t *testing.T, dice *rand.Rand) {
 
 // TestQueue simulates several sessions of all kinds that share few slots (spec 5.1).
 func TestQueue(t *testing.T) {
-	started := 0
-	for seed := *first; seed < *first+uint64(max(quick/10, *seeds/20)); seed++ {
+	started, first := 0, firstSeed(t)
+	for seed := first; seed < first+uint64(max(quick/10, *seeds/20)); seed++ {
 		q := simulateQueue(t, seed)
 		slices.Sort(q.violations)
 		for _, v := range slices.Compact(q.violations) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -20,12 +21,23 @@ import (
 
 var (
 	seeds    = flag.Int("seeds", quick, "how many sessions to simulate")
-	first    = flag.Uint64("seed", 1, "the first seed; the others follow it")
+	seed     = flag.Uint64("seed", 1, "the first seed; the others follow it; 0 takes one from the clock")
 	long     = flag.Bool("long", false, "also replies of 100 MB")
 	planFile = flag.String("plan", "", "a file with one plan, to be simulated in place of seeds")
 	small    = flag.Bool("shrink", true, "make plans that fail smaller")
 	verbose  = flag.Bool("transcript", false, "print the transcript of each session")
 )
+
+// fresh is the first seed of a run that names none.
+var fresh = uint64(time.Now().UnixNano()) % 1_000_000_000
+
+// firstSeed returns the first seed of the run and logs it before anything is simulated.
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	first := cmp.Or(*seed, fresh)
+	t.Logf("seeds from %d on; again: -seed=%d", first, first)
+	return first
+}
 
 // guarded runs a session and names its seed in the stack of every goroutine of it: where the program itself dies, that says in what.
 func guarded(t *testing.T, p plan) (out finding) {
@@ -78,13 +90,13 @@ func TestSim(t *testing.T) {
 		simulateFile(t)
 		return
 	}
-	started := time.Now()
-	failed, seen, done := sweep(t, *first, *seeds, 5)
+	started, first := time.Now(), firstSeed(t)
+	failed, seen, done := sweep(t, first, *seeds, 5)
 	slices.SortFunc(failed, func(a, b finding) int { return int(a.plan.Seed) - int(b.plan.Seed) })
 	for _, f := range failed {
 		report(t, f)
 	}
-	t.Logf("%d sessions from seed %d, %.1f a second; %d violated", done, *first, float64(done)/time.Since(started).Seconds(), len(failed))
+	t.Logf("%d sessions from seed %d, %.1f a second; %d violated", done, first, float64(done)/time.Since(started).Seconds(), len(failed))
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%8d %s", seen[what], what)
 	}
@@ -111,8 +123,8 @@ var outcomes = []string{
 
 // TestWatchdog simulates sessions whose model keeps its first reply open for ever: the watchdog ends their rounds, whatever else happens in them.
 func TestWatchdog(t *testing.T) {
-	ended := 0
-	for seed := *first; seed < *first+uint64(quick/4); seed++ {
+	ended, first := 0, firstSeed(t)
+	for seed := first; seed < first+uint64(quick/4); seed++ {
 		p := planOf(seed, false)
 		p.Replies[0] = reply{Parts: []part{{Text: "I look into it."}, {Text: "And on."}}, Drip: 1 + int(seed%2)}
 		f := guarded(t, p)
@@ -179,7 +191,8 @@ func simulateFile(t *testing.T) {
 
 // TestSameSeedSameTranscript simulates seeds twice, the second time from the plan as it is printed, and expects the same, byte for byte.
 func TestSameSeedSameTranscript(t *testing.T) {
-	for seed := *first; seed < *first+uint64(max(quick/3, *seeds/20)); seed++ {
+	first := firstSeed(t)
+	for seed := first; seed < first+uint64(max(quick/3, *seeds/20)); seed++ {
 		p := planOf(seed, false)
 		a, b := guarded(t, p), guarded(t, printed(t, p))
 		if a.transcript == b.transcript {
