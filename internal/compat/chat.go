@@ -137,15 +137,22 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 func checkNames(tools []regie.ClientTool, at string) error {
 	seen := map[string]bool{}
 	for i, t := range tools {
-		param := "tools[" + strconv.Itoa(i) + "]" + at
-		if t.Name == "" || len(t.Name) > 64 || strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(t.Name))
+		if err := checkName(t.Name, "tools["+strconv.Itoa(i)+"]"+at, seen); err != nil {
+			return err
 		}
-		if seen[t.Name] {
-			return refused(param, "there are two tools named %s", t.Name)
-		}
-		seen[t.Name] = true
 	}
+	return nil
+}
+
+// checkName adds a name to those seen.
+func checkName(name, param string, seen map[string]bool) error {
+	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(name))
+	}
+	if seen[name] {
+		return refused(param, "there are two tools named %s", name)
+	}
+	seen[name] = true
 	return nil
 }
 

@@ -60,6 +60,7 @@ type inputItem struct {
 	Content   jsontext.Value `json:"content"`
 	CallID    string         `json:"call_id"`
 	Name      string         `json:"name"`
+	Namespace string         `json:"namespace"`
 	Arguments string         `json:"arguments"`
 	Output    jsontext.Value `json:"output"`
 
@@ -107,21 +108,64 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	if err := in.read(out); err != nil {
 		return nil, nil, err
 	}
-	var tools []regie.ClientTool
-	for i, t := range in.Tools {
-		if t.Type != "function" {
-			return nil, nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
-		}
-		if err := strays(t.Rest, "tools["+strconv.Itoa(i)+"]", besideTool); err != nil {
-			return nil, nil, err
-		}
-		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
-	}
-	if err = checkNames(tools, ".name"); err != nil {
+	tools, dropped, err := flattenTools(in.Tools)
+	if err != nil {
 		return nil, nil, err
 	}
+	out.ignored = append(out.ignored, dropped...)
 	out.tools, err = chosen(tools, in.ToolChoice)
 	return out, &in, err
+}
+
+// flattenTools returns the client's functions. Those of a namespace have a flat name. It drops tools that only
+// OpenAI runs, and those with a free form, and names them.
+func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []string, err error) {
+	seen := map[string]bool{}
+	var flatten func(t *responsesTool, namespace, param string) error
+	flatten = func(t *responsesTool, namespace, param string) error {
+		switch {
+		case t.Type == "function":
+			name := flatName(namespace, t.Name)
+			tools = append(tools, regie.ClientTool{
+				Name: name, Namespace: namespace, Description: t.Description, Parameters: json.RawMessage(t.Parameters),
+			})
+			return cmp.Or(strays(t.Rest, param, besideTool), checkName(name, param+".name", seen))
+		case t.Type == "namespace" && namespace == "" && t.Name != "":
+			var inner []responsesTool
+			if decode(t.Rest["tools"], &inner) != nil {
+				return refused(param+".tools", "a namespace has an array of tools")
+			}
+			delete(t.Rest, "tools")
+			if err := strays(t.Rest, param, besideTool); err != nil {
+				return err
+			}
+			for i := range inner {
+				if err := flatten(&inner[i], t.Name, param+".tools["+strconv.Itoa(i)+"]"); err != nil {
+					return err
+				}
+			}
+			return nil
+		case t.Type == "" || t.Type == "namespace" || strings.Trim(t.Type, "abcdefghijklmnopqrstuvwxyz_0123456789") != "":
+			return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		case len(dropped) < maxIgnored:
+			dropped = append(dropped, param+" ("+clip(t.Type)+")")
+		}
+		return nil
+	}
+	for i := range given {
+		if err := flatten(&given[i], "", "tools["+strconv.Itoa(i)+"]"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tools, dropped, nil
+}
+
+// flatName returns the name of a function of a namespace among all functions of a request.
+func flatName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "__" + name
 }
 
 // refuse names what would have another effect than its client means.
@@ -200,7 +244,8 @@ func (a *asking) take(item *inputItem, param string) error {
 		}
 		return err
 	case "function_call":
-		call := regie.ImportedCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}
+		name := flatName(item.Namespace, item.Name)
+		call := regie.ImportedCall{ID: item.CallID, Name: name, Arguments: item.Arguments}
 		if err := checkCalls([]regie.ImportedCall{call}, param); err != nil {
 			return err
 		}

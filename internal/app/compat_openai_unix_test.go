@@ -1,0 +1,172 @@
+//go:build unix
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// frontend is a program that others wrote, in a directory and a home of its own.
+type frontend struct {
+	t         *testing.T
+	program   string
+	dir, home string
+}
+
+// newFrontend returns a program that npm installed below internal/compat/testdata/folder.
+func newFrontend(t *testing.T, folder, program string) *frontend {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder, filepath.FromSlash(program)))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err == nil {
+		_, err = exec.LookPath("node")
+	}
+	if err != nil {
+		if os.Getenv("REGIE_CI") == "1" {
+			t.Fatalf("%s is not installed (make npm installs it): %v", program, err)
+		}
+		t.Skipf("%s is not installed: make npm installs it", program)
+	}
+	return &frontend{t: t, program: path, dir: t.TempDir(), home: t.TempDir()}
+}
+
+// write puts a file below the frontend's home or directory.
+func (f *frontend) write(path, content string) {
+	f.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// read returns a file of the frontend's directory.
+func (f *frontend) read(name string) string {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, name))
+	if err != nil {
+		f.t.Error(err)
+	}
+	return string(data)
+}
+
+// run returns what the frontend writes to stdout. It ends the frontend and its children after two minutes.
+// Only the loopback interface is reachable: every other address goes through a proxy that is not there.
+func (f *frontend) run(env []string, args ...string) string {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, f.program, args...)
+	command.Dir, command.WaitDelay = f.dir, 5*time.Second
+	command.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "TMPDIR=" + f.t.TempDir(), "LANG=C.UTF-8",
+		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1",
+	}, env...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		f.t.Fatalf("%s: %v\n%s\n%s", filepath.Base(f.program), err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// callsOffered streams a call of the tool that the request offers under this name, with or without a prefix.
+func callsOffered(t *testing.T, id, name, arguments string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var request struct {
+			Tools []struct{ Function struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(sent(r)), &request); err != nil {
+			t.Error(err)
+		}
+		for _, tool := range request.Tools {
+			if tool.Function.Name == name || tool.Function.Name == "client__"+name {
+				says("", call{id, tool.Function.Name, arguments})(w, r)
+				return
+			}
+		}
+		t.Errorf("the model is not offered %s: %+v", name, request.Tools)
+		says("no such tool")(w, r)
+	}
+}
+
+// codex returns a Codex whose only provider is the door.
+func codex(t *testing.T, d *door) *frontend {
+	t.Helper()
+	f := newFrontend(t, "openai", "node_modules/@openai/codex/bin/codex.js")
+	f.write(filepath.Join(f.home, ".codex", "config.toml"), `
+model = "main"
+model_provider = "regie"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.regie]
+name = "Regie"
+base_url = "`+d.server.URL+`/v1"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`)
+	return f
+}
+
+// ask runs one turn of Codex and returns its last message.
+func (f *frontend) askCodex(args ...string) string {
+	f.t.Helper()
+	reply := filepath.Join(f.t.TempDir(), "reply")
+	f.run([]string{"CODEX_HOME=" + filepath.Join(f.home, ".codex")},
+		append([]string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-o", reply}, args...)...)
+	data, err := os.ReadFile(reply)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestCodex_Text answers Codex, whose request has a namespace of tools and a hosted one, and its next turn.
+func TestCodex_Text(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("Hello from Regie."), says("And again."))
+	f := codex(t, newBed(t, m).door())
+	if got := f.askCodex("say hello"); got != "Hello from Regie." {
+		t.Errorf("the first turn: %q", got)
+	}
+	if got := f.askCodex("resume", "--last", "once more"); got != "And again." {
+		t.Errorf("the second turn: %q", got)
+	}
+}
+
+// TestCodex_Tools has the model read and write files with Codex's own shell, in three exchanges.
+func TestCodex_Tools(t *testing.T) {
+	t.Parallel()
+	m := newModel(t,
+		callsOffered(t, "r", "exec_command", `{"cmd":"cat in.txt"}`),
+		callsOffered(t, "w", "exec_command", `{"cmd":"tr a-z A-Z < in.txt > out.txt"}`),
+		says("Done."))
+	f := codex(t, newBed(t, m).door())
+	f.write(filepath.Join(f.dir, "in.txt"), "words")
+	if got := f.askCodex("write in.txt in capitals to out.txt"); got != "Done." {
+		t.Errorf("%q", got)
+	}
+	if got := f.read("out.txt"); got != "WORDS" {
+		t.Errorf("out.txt: %q", got)
+	}
+	if asked := m.last(); !strings.Contains(asked, "words") {
+		t.Errorf("the model is not told what the file says: %s", asked)
+	}
+}
