@@ -170,3 +170,16 @@ func TestCodex_Tools(t *testing.T) {
 		t.Errorf("the model is not told what the file says: %s", asked)
 	}
 }
+
+// TestCodex_Namespace has the model call a tool of a namespace: Codex finds it under the namespace's name.
+func TestCodex_Namespace(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, callsOffered(t, "c", "multi_agent_v1__close_agent", `{"target":"nobody"}`), says("Done."))
+	f := codex(t, newBed(t, m).door())
+	if got := f.askCodex("close an agent"); got != "Done." {
+		t.Errorf("%q", got)
+	}
+	if asked := m.last(); strings.Contains(asked, "unsupported call") || !strings.Contains(asked, "invalid agent id") {
+		t.Errorf("Codex did not run its tool: %s", asked)
+	}
+}

@@ -221,11 +221,13 @@ func (a *responseAnswer) calls(result outcome) {
 	}
 	for i := range result.calls {
 		call := &result.calls[i]
-		arguments, id := argumentsOf(call), itemID(call)
-		a.event("response.output_item.added", map[string]any{"output_index": index, "item": a.callItem(result, call, "in_progress", "")})
+		arguments := argumentsOf(call)
+		added, done := a.callItem(result, call, "in_progress", ""), a.callItem(result, call, "completed", arguments)
+		id, name := done["id"], done["name"]
+		a.event("response.output_item.added", map[string]any{"output_index": index, "item": added})
 		a.event("response.function_call_arguments.delta", map[string]any{"item_id": id, "output_index": index, "delta": arguments})
-		a.event("response.function_call_arguments.done", map[string]any{"item_id": id, "output_index": index, "name": toolName(call), "arguments": arguments})
-		a.event("response.output_item.done", map[string]any{"output_index": index, "item": a.callItem(result, call, "completed", arguments)})
+		a.event("response.function_call_arguments.done", map[string]any{"item_id": id, "output_index": index, "name": name, "arguments": arguments})
+		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
 		index++
 	}
 }
