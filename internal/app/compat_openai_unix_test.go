@@ -15,30 +15,31 @@ import (
 	"time"
 )
 
-// frontend is a program that others wrote, in a directory and a home of its own.
+// frontend is a script of node that others wrote, in a directory and a home of its own.
 type frontend struct {
-	t         *testing.T
-	program   string
-	dir, home string
+	t            *testing.T
+	node, script string
+	dir, home    string
 }
 
-// newFrontend returns a program that npm installed below internal/compat/testdata/folder.
-func newFrontend(t *testing.T, folder, program string) *frontend {
+// newFrontend returns a script below internal/compat/testdata/folder, whose packages npm installed there.
+func newFrontend(t *testing.T, folder, script string) *frontend {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder, filepath.FromSlash(program)))
+	base, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder))
+	f := &frontend{t: t, script: filepath.Join(base, filepath.FromSlash(script)), dir: t.TempDir(), home: t.TempDir()}
 	if err == nil {
-		_, err = os.Stat(path)
+		_, err = os.Stat(filepath.Join(base, "node_modules", ".package-lock.json"))
 	}
 	if err == nil {
-		_, err = exec.LookPath("node")
+		f.node, err = exec.LookPath("node")
 	}
 	if err != nil {
 		if os.Getenv("REGIE_CI") == "1" {
-			t.Fatalf("%s is not installed (make npm installs it): %v", program, err)
+			t.Fatalf("%s is not installed (make npm installs it): %v", script, err)
 		}
-		t.Skipf("%s is not installed: make npm installs it", program)
+		t.Skipf("%s is not installed: make npm installs it", script)
 	}
-	return &frontend{t: t, program: path, dir: t.TempDir(), home: t.TempDir()}
+	return f
 }
 
 // write puts a file below the frontend's home or directory.
@@ -68,7 +69,7 @@ func (f *frontend) run(env []string, args ...string) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, f.program, args...)
+	command := exec.CommandContext(ctx, f.node, append([]string{f.script}, args...)...)
 	command.Dir, command.WaitDelay = f.dir, 5*time.Second
 	command.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "TMPDIR=" + f.t.TempDir(), "LANG=C.UTF-8",
@@ -80,7 +81,7 @@ func (f *frontend) run(env []string, args ...string) string {
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		f.t.Fatalf("%s: %v\n%s\n%s", filepath.Base(f.program), err, out, stderr.String())
+		f.t.Fatalf("%s: %v\n%s\n%s", filepath.Base(f.script), err, out, stderr.String())
 	}
 	return string(out)
 }
@@ -125,7 +126,7 @@ stream_max_retries = 0
 	return f
 }
 
-// ask runs one turn of Codex and returns its last message.
+// askCodex runs one turn of Codex and returns its last message.
 func (f *frontend) askCodex(args ...string) string {
 	f.t.Helper()
 	reply := filepath.Join(f.t.TempDir(), "reply")
@@ -181,5 +182,29 @@ func TestCodex_Namespace(t *testing.T) {
 	}
 	if asked := m.last(); strings.Contains(asked, "unsupported call") || !strings.Contains(asked, "invalid agent id") {
 		t.Errorf("Codex did not run its tool: %s", asked)
+	}
+}
+
+// TestOpenAIClients_Turns has the AI SDK and OpenAI's agents run a tool in their first turn and take a second one.
+func TestOpenAIClients_Turns(t *testing.T) {
+	t.Parallel()
+	const twice = `"first":"Sun.","second":"Still.","places":["Bern"]`
+	for which, want := range map[string]string{
+		"generateText":    `{` + twice + `,"references":true}`,
+		"streamText":      `{` + twice + `,"references":true}`,
+		"agentsChat":      `{` + twice + `}`,
+		"agentsResponses": `{` + twice + `}`,
+	} {
+		t.Run(which, func(t *testing.T) {
+			m := newModel(t, callsOffered(t, "w", "get_weather", `{"place":"Bern"}`), says("Sun."), says("Still."))
+			d := newBed(t, m).door()
+			f := newFrontend(t, "openai", "cases.mjs")
+			if got := strings.TrimSpace(f.run(nil, d.server.URL+"/v1", which)); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			if asked := m.last(); !strings.Contains(asked, `"content":"Sun."`) || !strings.Contains(asked, `"content":"sun"`) {
+				t.Errorf("the second turn lacks the first: %s", asked)
+			}
+		})
 	}
 }

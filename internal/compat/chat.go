@@ -300,7 +300,7 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 		if !known {
 			return "", noPart(param+"["+strconv.Itoa(i)+"]", part.Type)
 		}
-		if err := strays(part.Rest, param+"["+strconv.Itoa(i)+"]", besidePart); err != nil {
+		if err := checkCase(part.Rest, param+"["+strconv.Itoa(i)+"]", "type", "text", "refusal"); err != nil {
 			return "", err
 		}
 		if out.Len() > 0 {

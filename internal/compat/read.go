@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -33,6 +35,19 @@ func decode(data []byte, into any) error {
 		return refused("", "the request is not a JSON object")
 	}
 	return refused(param, "%s is not of the type that it has to be", clip(param))
+}
+
+// checkCase refuses a key that differs from a known one in its case alone. Other unknown keys of a content part have
+// no effect: clients echo the parts of many vendors.
+func checkCase(rest map[string]jsontext.Value, within string, known ...string) error {
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		for _, name := range known {
+			if strings.EqualFold(key, name) {
+				return refused(clip(within+"."+key), "%s is written %s here", clip(within+"."+key), name)
+			}
+		}
+	}
+	return nil
 }
 
 // pointer writes a JSON pointer as OpenAI names parameters: messages[0].content.
