@@ -336,6 +336,9 @@ func received[In any](s *server, w http.ResponseWriter, r *http.Request, api str
 		err = s.threaded(r.Context(), a)
 	}
 	if err == nil {
+		err = s.resolveReferences(r.Context(), a)
+	}
+	if err == nil {
 		sent, err = s.submit(r, a)
 	}
 	if err != nil {

@@ -104,6 +104,26 @@ func parseResponseID(text string) (session, round regie.ID, number int, ok bool)
 	return session, round, int(data[32])<<16 | int(data[33])<<8 | int(data[34]), true
 }
 
+// callItemPrefix stands before the id of a response's item that is a call; that of its message has messagePrefix.
+const callItemPrefix = "fc_"
+
+func messageID(round regie.ID) string { return messagePrefix + round.String() }
+
+func itemID(call *regie.Call) string {
+	return callItemPrefix + base64.RawURLEncoding.EncodeToString(append(call.RoundID[:], call.ID[:]...))
+}
+
+// parseItemID reads the id of an item; call is zero for the message of a round.
+func parseItemID(text string) (round, call regie.ID, ok bool) {
+	if id, is := strings.CutPrefix(text, messagePrefix); is {
+		round, err := regie.ParseID(id)
+		return round, call, err == nil
+	}
+	both, is := strings.CutPrefix(text, callItemPrefix)
+	round, call, ok = parseCallID(callPrefix + both)
+	return round, call, ok && is
+}
+
 // idOf makes an id of words: the same each time.
 func idOf(words ...string) (id regie.ID) {
 	sum := sha256.Sum256([]byte("regie compat\x00" + strings.Join(words, "\x00")))

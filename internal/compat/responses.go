@@ -136,10 +136,6 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-func messageID(round regie.ID) string { return "msg_" + strings.ReplaceAll(round.String(), "-", "") }
-
-func itemID(call *regie.Call) string { return "fc_" + strings.ReplaceAll(call.ID.String(), "-", "") }
-
 // callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a short name.
 func (a *responseAnswer) callItem(o outcome, call *regie.Call, status, arguments string) map[string]any {
 	item := map[string]any{

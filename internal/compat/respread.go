@@ -2,6 +2,7 @@ package compat
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // responsesRequest is a request of Responses, as far as it is looked at.
@@ -243,6 +245,11 @@ func (a *asking) take(item *inputItem, param string) error {
 			a.messages = append(a.messages, out)
 		}
 		return err
+	case "item_reference":
+		a.messages = append(a.messages, said{
+			ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param, reference: unquoted(item.Rest["id"]),
+		})
+		return nil
 	case "function_call":
 		name := flatName(item.Namespace, item.Name)
 		call := regie.ImportedCall{ID: item.CallID, Name: name, Arguments: item.Arguments}
@@ -266,6 +273,74 @@ func (a *asking) take(item *inputItem, param string) error {
 	default:
 		return refused(param+".type", "an item of the type %q cannot be given to an agent", clip(item.Type))
 	}
+}
+
+// resolveReferences replaces references to items of earlier responses by what those items say.
+func (s *server) resolveReferences(ctx context.Context, a *asking) error {
+	var out []said
+	size := 0
+	for i := range a.messages {
+		m := a.messages[i]
+		if m.reference != "" {
+			item, err := s.storedItem(ctx, m.reference, m.param+".id")
+			if err != nil {
+				return err
+			}
+			m.Text, m.Calls = item.Text, slices.Concat(item.Calls, m.Calls)
+			for _, call := range item.Calls {
+				size += len(call.Arguments)
+			}
+			if size += len(item.Text); size > httpread.MaxBody {
+				return refused(m.param, "the referenced items have more than %d bytes together: send fewer of them", httpread.MaxBody)
+			}
+			if n := len(out); item.Text == "" && n > 0 && out[n-1].Role == regie.ImportedAssistant {
+				out[n-1].Calls = slices.Concat(out[n-1].Calls, m.Calls)
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	a.messages = out
+	return nil
+}
+
+// storedItem finds an output item of a response. It returns NOT_FOUND for one of a session that the caller may not
+// continue.
+func (s *server) storedItem(ctx context.Context, id, param string) (regie.ImportedMessage, error) {
+	out := regie.ImportedMessage{Role: regie.ImportedAssistant}
+	unknown := &problem{
+		status: http.StatusNotFound, kind: kindInvalid, param: param,
+		err: regie.Errorf(regie.CodeNotFound, "no response here has the item %s: send the item itself in place of a reference", clip(id)),
+	}
+	round, call, ok := parseItemID(id)
+	if !ok {
+		return out, unknown
+	}
+	view, err := s.Control.Get(ctx, round)
+	if err == nil {
+		var place regie.Workspace
+		if place, err = s.Workspace(ctx); err == nil {
+			_, err = s.summary(ctx, view.Session.ID, place, regie.ScopeChat)
+		}
+	}
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		return out, unknown
+	}
+	if err != nil {
+		return out, err
+	}
+	result, _ := retold(view)
+	if call.IsZero() {
+		out.Text = result.text
+		return out, nil
+	}
+	for i := range result.calls {
+		if c := &result.calls[i]; c.ID == call {
+			out.Calls = []regie.ImportedCall{{ID: callID(result.session, call), Name: toolName(c), Arguments: argumentsOf(c)}}
+			return out, nil
+		}
+	}
+	return out, unknown
 }
 
 // response finds a stored response, as a client names it.
