@@ -144,18 +144,6 @@ func checkNames(tools []regie.ClientTool, at string) error {
 	return nil
 }
 
-// checkName adds a name to those seen.
-func checkName(name, param string, seen map[string]bool) error {
-	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-		return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(name))
-	}
-	if seen[name] {
-		return refused(param, "there are two tools named %s", name)
-	}
-	seen[name] = true
-	return nil
-}
-
 // forced is the error of a choice of tools that is none here.
 func forced(param string) error {
 	return refused(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
@@ -261,8 +249,8 @@ func (m *chatMessage) of(text, param string) (said, error) {
 // checkCalls compares names of calls in a history with what a tool may be called.
 func checkCalls(calls []regie.ImportedCall, param string) error {
 	for _, c := range calls {
-		if c.Name == "" || len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(c.Name))
+		if err := checkName(c.Name, param, map[string]bool{}); err != nil {
+			return err
 		}
 		if len(c.ID) > 256 {
 			return refused(param, "the id of a call has more than %d characters", 256)

@@ -43,7 +43,7 @@ func checkCase(rest map[string]jsontext.Value, within string, known ...string) e
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
 		for _, name := range known {
 			if strings.EqualFold(key, name) {
-				return refused(clip(within+"."+key), "%s is written %s here", clip(within+"."+key), name)
+				return refused(clip(within+"."+key), "%s differs from the key %s only in its capitals: write it in lower case", clip(within+"."+key), name)
 			}
 		}
 	}

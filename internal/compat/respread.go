@@ -162,6 +162,19 @@ func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []st
 	return tools, dropped, nil
 }
 
+// checkName refuses a name that no tool may have, and one of those seen, to which it adds the name.
+func checkName(name, param string, seen map[string]bool) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
+		return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(name))
+	}
+	if seen[name] {
+		return refused(param, "there are two tools named %s", name)
+	}
+	seen[name] = true
+	return nil
+}
+
 // flatName returns the name of a function of a namespace among all functions of a request.
 func flatName(namespace, name string) string {
 	if namespace == "" {
@@ -246,8 +259,12 @@ func (a *asking) take(item *inputItem, param string) error {
 		}
 		return err
 	case "item_reference":
+		id := unquoted(item.Rest["id"])
+		if id == "" {
+			return refused(param+".id", "a reference names an item by its id")
+		}
 		a.messages = append(a.messages, said{
-			ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param, reference: unquoted(item.Rest["id"]),
+			ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param, reference: id,
 		})
 		return nil
 	case "function_call":
