@@ -266,3 +266,33 @@ func TestResponses_References(t *testing.T) {
 		t.Errorf("the model was asked %d times", m.count())
 	}
 }
+
+// TestPi runs pi over each API that it offers: a tool loop, then a second turn of the same conversation.
+func TestPi(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("REGIE_PROOF") != "1" {
+		t.Skip("only make proof runs pi (REGIE_PROOF=1)")
+	}
+	for api, path := range map[string]string{"openai-completions": "/v1", "openai-responses": "/v1", "anthropic-messages": ""} {
+		t.Run(api, func(t *testing.T) {
+			m := newModel(t,
+				callsOffered(t, "r", "read", `{"path":"in.txt"}`),
+				callsOffered(t, "b", "bash", `{"command":"tr a-z A-Z < in.txt > out.txt"}`),
+				says("Done."), says("Twice."))
+			f := newFrontend(t, "proof-openai", "node_modules/@mariozechner/pi-coding-agent/dist/cli.js")
+			f.write(filepath.Join(f.home, ".pi", "agent", "models.json"), `{"providers":{"regie":{"baseUrl":"`+newBed(t, m).door().server.URL+path+`",
+				"api":"`+api+`","apiKey":"unused","models":[{"id":"main"}]}}}`)
+			f.write(filepath.Join(f.dir, "in.txt"), "words")
+			env := []string{"PI_OFFLINE=1"}
+			if got := f.run(env, "-p", "--provider", "regie", "--model", "main", "write in.txt in capitals to out.txt"); got != "Done.\n" {
+				t.Errorf("the first turn: %q", got)
+			}
+			if got := f.read("out.txt"); got != "WORDS" {
+				t.Errorf("out.txt: %q", got)
+			}
+			if got := f.run(env, "-p", "-c", "--provider", "regie", "--model", "main", "once more"); got != "Twice.\n" {
+				t.Errorf("the second turn: %q", got)
+			}
+		})
+	}
+}
