@@ -26,7 +26,8 @@ type frontend struct {
 	dir, home    string
 }
 
-// newFrontend returns a script below internal/compat/testdata/folder, whose packages npm installed there.
+// newFrontend returns a script below internal/compat/testdata/folder, whose packages npm
+// installed there.
 func newFrontend(t *testing.T, folder, script string) *frontend {
 	t.Helper()
 	base, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder))
@@ -67,8 +68,9 @@ func (f *frontend) read(name string) string {
 	return string(data)
 }
 
-// run returns what the frontend writes to stdout. It ends the frontend and its children after two minutes.
-// Only the loopback interface is reachable: every other address goes through a proxy that is not there.
+// run returns what the frontend writes to stdout. It ends the frontend and its children after two
+// minutes. Only the loopback interface is reachable: every other address goes through a proxy
+// that is not there.
 func (f *frontend) run(env []string, args ...string) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
@@ -90,8 +92,10 @@ func (f *frontend) run(env []string, args ...string) string {
 	return string(out)
 }
 
-// callsOffered streams a call of the tool that the request offers under this name, with or without a prefix.
+// callsOffered streams a call of the tool that the request offers under this name, with or
+// without a prefix.
 func callsOffered(t *testing.T, id, name, arguments string) http.HandlerFunc {
+	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
 			Tools []struct{ Function struct{ Name string } }
@@ -143,7 +147,8 @@ func (f *frontend) askCodex(args ...string) string {
 	return string(data)
 }
 
-// TestCodex_Text answers Codex, whose request has a namespace of tools and a hosted one, and its next turn.
+// TestCodex_Text answers Codex, whose request has a namespace of tools and a hosted one, and its
+// next turn.
 func TestCodex_Text(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Hello from Regie."), says("And again."))
@@ -176,7 +181,8 @@ func TestCodex_Tools(t *testing.T) {
 	}
 }
 
-// TestCodex_Namespace has the model call a tool of a namespace: Codex finds it under the namespace's name.
+// TestCodex_Namespace has the model call a tool of a namespace: Codex finds it under the
+// namespace's name.
 func TestCodex_Namespace(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, callsOffered(t, "c", "multi_agent_v1__close_agent", `{"target":"nobody"}`), says("Done."))
@@ -189,7 +195,8 @@ func TestCodex_Namespace(t *testing.T) {
 	}
 }
 
-// TestOpenAIClients_Turns has the AI SDK and OpenAI's agents run a tool in their first turn and take a second one.
+// TestOpenAIClients_Turns has the AI SDK and OpenAI's agents run a tool in their first turn and
+// take a second one.
 func TestOpenAIClients_Turns(t *testing.T) {
 	t.Parallel()
 	const twice = `"first":"Sun.","second":"Still.","places":["Bern"]`
@@ -213,7 +220,8 @@ func TestOpenAIClients_Turns(t *testing.T) {
 	}
 }
 
-// TestResponses_References resolves items of earlier responses by their ids, for the token that may continue them.
+// TestResponses_References resolves items of earlier responses by their ids, for the token that
+// may continue them.
 func TestResponses_References(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, callsOffered(t, "w", "places__get_weather", `{"place":"Bern"}`), says("Sun."), says("Still."))
@@ -255,8 +263,12 @@ func TestResponses_References(t *testing.T) {
 		t.Errorf("the third request lacks what it refers to: %s", asked)
 	}
 	for _, c := range []struct{ token, id string }{
-		{own.Secret, "msg_x"}, {own.Secret, "rs_1"}, {own.Secret, "fc_" + second[0].ID[4:]},
-		{own.Secret, "msg_0197e0a1-2b3c-7d4e-8f50-61728394a5b6"}, {other.Secret, second[0].ID}, {other.Secret, first[0].ID},
+		{own.Secret, "msg_x"},
+		{own.Secret, "rs_1"},
+		{own.Secret, "fc_" + second[0].ID[4:]},
+		{own.Secret, "msg_0197e0a1-2b3c-7d4e-8f50-61728394a5b6"},
+		{other.Secret, second[0].ID},
+		{other.Secret, first[0].ID},
 	} {
 		if _, body := ask(c.token, reference(c.id)+more, http.StatusNotFound); !strings.Contains(body, `"param":"input[1].id"`) {
 			t.Errorf("%s: %s", c.id, body)
@@ -267,7 +279,8 @@ func TestResponses_References(t *testing.T) {
 	}
 }
 
-// TestPi runs pi over each API that it offers: a tool loop, then a second turn of the same conversation.
+// TestPi runs pi over each API that it offers: a tool loop, then a second turn of the same
+// conversation.
 func TestPi(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REGIE_PROOF") != "1" {

@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestParseResponses_Tools gives functions of namespaces flat names, and drops what only OpenAI runs.
+// TestParseResponses_Tools gives functions of namespaces flat names, and drops what only OpenAI
+// runs.
 func TestParseResponses_Tools(t *testing.T) {
 	a, _, err := parseResponses([]byte(`{"model":"main","input":"hi","temperature":1,"tools":[{"type":"function","name":"f"},{"type":"web_search","external_web_access":true},
 		{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"},{"type":"custom","name":"c","format":{}}]},{"type":"custom","name":"apply_patch"}]}`))

@@ -37,13 +37,14 @@ func decode(data []byte, into any) error {
 	return refused(param, "%s is not of the type that it has to be", clip(param))
 }
 
-// checkCase refuses a key that differs from a known one in its case alone. Other unknown keys of a content part have
-// no effect: clients echo the parts of many vendors.
+// checkCase refuses a key that differs from a known one in its case alone. Other unknown keys of
+// a content part have no effect: clients echo the parts of many vendors.
 func checkCase(rest map[string]jsontext.Value, within string, known ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
 		for _, name := range known {
 			if strings.EqualFold(key, name) {
-				return refused(clip(within+"."+key), "%s differs from the key %s only in its capitals: write it in lower case", clip(within+"."+key), name)
+				param := clip(within + "." + key)
+				return refused(param, "%s differs from the key %s only in its capitals: write it in lower case", param, name)
 			}
 		}
 	}
@@ -104,7 +105,8 @@ func parseResponseID(text string) (session, round regie.ID, number int, ok bool)
 	return session, round, int(data[32])<<16 | int(data[33])<<8 | int(data[34]), true
 }
 
-// callItemPrefix stands before the id of a response's item that is a call; that of its message has messagePrefix.
+// callItemPrefix stands before the id of a response's item that is a call; that of its message
+// has messagePrefix.
 const callItemPrefix = "fc_"
 
 func messageID(round regie.ID) string { return messagePrefix + round.String() }

@@ -136,7 +136,8 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-// callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a short name.
+// callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a
+// short name.
 func (a *responseAnswer) callItem(o outcome, call *regie.Call, status, arguments string) map[string]any {
 	item := map[string]any{
 		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(o.session, call.ID),
@@ -222,7 +223,9 @@ func (a *responseAnswer) calls(result outcome) {
 		id, name := done["id"], done["name"]
 		a.event("response.output_item.added", map[string]any{"output_index": index, "item": added})
 		a.event("response.function_call_arguments.delta", map[string]any{"item_id": id, "output_index": index, "delta": arguments})
-		a.event("response.function_call_arguments.done", map[string]any{"item_id": id, "output_index": index, "name": name, "arguments": arguments})
+		a.event("response.function_call_arguments.done", map[string]any{
+			"item_id": id, "output_index": index, "name": name, "arguments": arguments,
+		})
 		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
 		index++
 	}

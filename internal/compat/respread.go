@@ -119,8 +119,8 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	return out, &in, err
 }
 
-// flattenTools returns the client's functions. Those of a namespace have a flat name. It drops tools that only
-// OpenAI runs, and those with a free form, and names them.
+// flattenTools returns the client's functions. Those of a namespace have a flat name. It drops
+// tools that only OpenAI runs, and those with a free form, and names them.
 func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []string, err error) {
 	seen := map[string]bool{}
 	var flatten func(t *responsesTool, namespace, param string) error
@@ -162,7 +162,8 @@ func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []st
 	return tools, dropped, nil
 }
 
-// checkName refuses a name that no tool may have, and one of those seen, to which it adds the name.
+// checkName refuses a name that no tool may have, and one of those seen, to which it adds the
+// name.
 func checkName(name, param string, seen map[string]bool) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
@@ -308,7 +309,8 @@ func (s *server) resolveReferences(ctx context.Context, a *asking) error {
 				size += len(call.Arguments)
 			}
 			if size += len(item.Text); size > httpread.MaxBody {
-				return refused(m.param, "the referenced items have more than %d bytes together: send fewer of them", httpread.MaxBody)
+				return refused(m.param, "the referenced items have more than %d bytes together: send fewer of them",
+					httpread.MaxBody)
 			}
 			if n := len(out); item.Text == "" && n > 0 && out[n-1].Role == regie.ImportedAssistant {
 				out[n-1].Calls = slices.Concat(out[n-1].Calls, m.Calls)
@@ -321,8 +323,8 @@ func (s *server) resolveReferences(ctx context.Context, a *asking) error {
 	return nil
 }
 
-// storedItem finds an output item of a response. It returns NOT_FOUND for one of a session that the caller may not
-// continue.
+// storedItem finds an output item of a response. It returns NOT_FOUND for one of a session that
+// the caller may not continue.
 func (s *server) storedItem(ctx context.Context, id, param string) (regie.ImportedMessage, error) {
 	out := regie.ImportedMessage{Role: regie.ImportedAssistant}
 	unknown := &problem{
