@@ -19,19 +19,19 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// frontend is a script of node that others wrote, in a directory and a home of its own.
-type frontend struct {
+// npmProgram is a script of node that others wrote, in a directory and a home of its own.
+type npmProgram struct {
 	t            *testing.T
 	node, script string
 	dir, home    string
 }
 
-// newFrontend returns a script below internal/compat/testdata/folder, whose packages npm
+// newNPMProgram returns a script below internal/compat/testdata/folder, whose packages npm
 // installed there.
-func newFrontend(t *testing.T, folder, script string) *frontend {
+func newNPMProgram(t *testing.T, folder, script string) *npmProgram {
 	t.Helper()
 	base, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder))
-	f := &frontend{t: t, script: filepath.Join(base, filepath.FromSlash(script)), dir: t.TempDir(), home: t.TempDir()}
+	f := &npmProgram{t: t, script: filepath.Join(base, filepath.FromSlash(script)), dir: t.TempDir(), home: t.TempDir()}
 	if err == nil {
 		_, err = os.Stat(filepath.Join(base, "node_modules", ".package-lock.json"))
 	}
@@ -47,8 +47,8 @@ func newFrontend(t *testing.T, folder, script string) *frontend {
 	return f
 }
 
-// write puts a file below the frontend's home or directory.
-func (f *frontend) write(path, content string) {
+// write puts a file below the program's home or directory.
+func (f *npmProgram) write(path, content string) {
 	f.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		f.t.Fatal(err)
@@ -58,8 +58,8 @@ func (f *frontend) write(path, content string) {
 	}
 }
 
-// read returns a file of the frontend's directory.
-func (f *frontend) read(name string) string {
+// read returns a file of the program's directory.
+func (f *npmProgram) read(name string) string {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, name))
 	if err != nil {
@@ -68,10 +68,10 @@ func (f *frontend) read(name string) string {
 	return string(data)
 }
 
-// run returns what the frontend writes to stdout. It ends the frontend and its children after two
+// run returns what the program writes to stdout. It ends the program and its children after two
 // minutes. Only the loopback interface is reachable: every other address goes through a proxy
 // that is not there.
-func (f *frontend) run(env []string, args ...string) string {
+func (f *npmProgram) run(env []string, args ...string) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
@@ -115,9 +115,9 @@ func callsOffered(t *testing.T, id, name, arguments string) http.HandlerFunc {
 }
 
 // codex returns a Codex whose only provider is the door.
-func codex(t *testing.T, d *door) *frontend {
+func codex(t *testing.T, d *door) *npmProgram {
 	t.Helper()
-	f := newFrontend(t, "openai", "node_modules/@openai/codex/bin/codex.js")
+	f := newNPMProgram(t, "openai", "node_modules/@openai/codex/bin/codex.js")
 	f.write(filepath.Join(f.home, ".codex", "config.toml"), `
 model = "main"
 model_provider = "regie"
@@ -135,7 +135,7 @@ stream_max_retries = 0
 }
 
 // askCodex runs one turn of Codex and returns its last message.
-func (f *frontend) askCodex(args ...string) string {
+func (f *npmProgram) askCodex(args ...string) string {
 	f.t.Helper()
 	reply := filepath.Join(f.t.TempDir(), "reply")
 	f.run([]string{"CODEX_HOME=" + filepath.Join(f.home, ".codex")},
@@ -209,7 +209,7 @@ func TestOpenAIClients_Turns(t *testing.T) {
 		t.Run(which, func(t *testing.T) {
 			m := newModel(t, callsOffered(t, "w", "get_weather", `{"place":"Bern"}`), says("Sun."), says("Still."))
 			d := newBed(t, m).door()
-			f := newFrontend(t, "openai", "cases.mjs")
+			f := newNPMProgram(t, "openai", "cases.mjs")
 			if got := strings.TrimSpace(f.run(nil, d.server.URL+"/v1", which)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -292,7 +292,7 @@ func TestPi(t *testing.T) {
 				callsOffered(t, "r", "read", `{"path":"in.txt"}`),
 				callsOffered(t, "b", "bash", `{"command":"tr a-z A-Z < in.txt > out.txt"}`),
 				says("Done."), says("Twice."))
-			f := newFrontend(t, "proof-openai", "node_modules/@mariozechner/pi-coding-agent/dist/cli.js")
+			f := newNPMProgram(t, "proof-openai", "node_modules/@mariozechner/pi-coding-agent/dist/cli.js")
 			f.write(filepath.Join(f.home, ".pi", "agent", "models.json"), `{"providers":{"regie":{"baseUrl":"`+newBed(t, m).door().server.URL+path+`",
 				"api":"`+api+`","apiKey":"unused","models":[{"id":"main"}]}}}`)
 			f.write(filepath.Join(f.dir, "in.txt"), "words")
