@@ -15,7 +15,9 @@ const ToolkitClient = "client"
 // ClientTool is a tool that a client brings with its request. Regie never runs it: a call of it ends the round, and the client's next request has
 // the result (decision 35).
 type ClientTool struct {
-	Name        string          `json:"name"` // as the client has it, without the toolkit
+	Name string `json:"name"` // as the client has it, without the toolkit
+	// Namespace is the client's group of the tool; Name begins with it and "__".
+	Namespace   string          `json:"namespace,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema; empty: no parameters
 }

@@ -39,6 +39,9 @@ type said struct {
 	// results are those that a client gives of calls, by its own ids, in a message of the role tool.
 	results []clientResult
 	param   string // where it stands
+	// reference is the id of an item of an earlier response that takes the place of this message;
+	// empty: none.
+	reference string
 }
 
 type clientResult struct{ id, content, param string }

@@ -137,14 +137,9 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 func checkNames(tools []regie.ClientTool, at string) error {
 	seen := map[string]bool{}
 	for i, t := range tools {
-		param := "tools[" + strconv.Itoa(i) + "]" + at
-		if t.Name == "" || len(t.Name) > 64 || strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(t.Name))
+		if err := checkName(t.Name, "tools["+strconv.Itoa(i)+"]"+at, seen); err != nil {
+			return err
 		}
-		if seen[t.Name] {
-			return refused(param, "there are two tools named %s", t.Name)
-		}
-		seen[t.Name] = true
 	}
 	return nil
 }
@@ -254,8 +249,8 @@ func (m *chatMessage) of(text, param string) (said, error) {
 // checkCalls compares names of calls in a history with what a tool may be called.
 func checkCalls(calls []regie.ImportedCall, param string) error {
 	for _, c := range calls {
-		if c.Name == "" || len(c.Name) > 64 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(c.Name))
+		if err := checkName(c.Name, param, map[string]bool{}); err != nil {
+			return err
 		}
 		if len(c.ID) > 256 {
 			return refused(param, "the id of a call has more than %d characters", 256)
@@ -293,7 +288,7 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 		if !known {
 			return "", noPart(param+"["+strconv.Itoa(i)+"]", part.Type)
 		}
-		if err := strays(part.Rest, param+"["+strconv.Itoa(i)+"]", besidePart); err != nil {
+		if err := checkCase(part.Rest, param+"["+strconv.Itoa(i)+"]", "type", "text", "refusal"); err != nil {
 			return "", err
 		}
 		if out.Len() > 0 {
@@ -327,6 +322,9 @@ func received[In any](s *server, w http.ResponseWriter, r *http.Request, api str
 	}
 	if err == nil {
 		err = s.threaded(r.Context(), a)
+	}
+	if err == nil {
+		err = s.resolveReferences(r.Context(), a)
 	}
 	if err == nil {
 		sent, err = s.submit(r, a)

@@ -211,7 +211,7 @@ func (t *turn) read(param string) ([]said, error) {
 	var texts []string
 	for i := range blocks {
 		b, at := &blocks[i], param+".content["+strconv.Itoa(i)+"]"
-		stray := strays(b.Rest, at, besideBlock)
+		stray := checkCase(b.Rest, at, "type", "text", "id", "name", "input", "tool_use_id", "content", "is_error")
 		switch {
 		case stray != nil && (b.Type == "text" || b.Type == "tool_result" || b.Type == "tool_use"):
 			return nil, stray

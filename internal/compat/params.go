@@ -53,10 +53,8 @@ var (
 		"cache_control", "metadata", "images", "refusal", "parsed", "prefix", "created_at", "model",
 	}
 	besideCall         = []string{"index", "extra_content", "provider_specific_fields", "parsed_arguments"}
-	besidePart         = []string{"cache_control", "prompt_cache_breakpoint", "citations", "annotations", "logprobs", "parsed"}
 	besideTool         = []string{"strict", "cache_control", "allowed_callers", "async", "defer_loading", "output_schema", "eager_input_streaming", "input_examples"}
 	besideItem         = []string{"id", "status", "phase", "created_by", "caller", "namespace", "agent", "parsed_arguments", "summary", "encrypted_content", "async", "metadata"}
-	besideBlock        = []string{"cache_control", "citations", "caller", "thinking", "signature", "data", "toolset_name", "parsed", "parsed_output"}
 	besideOptions      = []string{"include_obfuscation"}
 	besideReasoning    = []string{"summary", "generate_summary", "context", "mode", "max_tokens", "enabled", "exclude"}
 	besideOutputConfig = []string{"task_budget"}

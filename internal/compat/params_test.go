@@ -30,7 +30,8 @@ func TestStrays(t *testing.T) {
 		{APIChat, `{"model":"main",` + hiSaid + `,"guided_json":{"a":1}}`, "guided_json"},
 		{APIChat, `{"model":"main",` + hiSaid + `,"stream_options":{"include_usage":true,"odd":1}}`, "stream_options.odd"},
 		{APIChat, `{"model":"main","messages":[{"role":"user","content":"hi","Content":"x"}]}`, "messages[0].Content"},
-		{APIChat, `{"model":"main","messages":[{"role":"user","content":[{"type":"text","text":"hi","odd":1}]}]}`, "messages[0].content[0].odd"},
+		{APIChat, `{"model":"main","messages":[{"role":"user","content":[{"type":"text","text":"hi","Text":1}]}]}`, "messages[0].content[0].Text"},
+		{APIResponses, `{"model":"main","input":[{"role":"user","content":[{"type":"input_text","text":"hi","TYPE":1}]}]}`, "input[0].content[0].TYPE"},
 		{APIChat, `{"model":"main","messages":[{"role":"assistant","tool_calls":[{"id":"a","odd":1,"function":{"name":"f"}}]}]}`, "messages[0].tool_calls[0].odd"},
 		{APIChat, `{"model":"main",` + hiSaid + `,"tools":[{"type":"function","function":{"name":"a","params":{}}}]}`, "tools[0].function.params"},
 		{APIResponses, `{"model":"main","input":"hi","messages":[]}`, "messages"},
@@ -44,7 +45,8 @@ func TestStrays(t *testing.T) {
 		{APIMessages, `{"model":"main",` + hiSaid + `,"output_config":{"efort":"low"}}`, "output_config.efort"},
 		{APIMessages, `{"model":"main",` + hiSaid + `,"tool_choice":{"type":"auto","odd":1}}`, "tool_choice.odd"},
 		{APIMessages, `{"model":"main",` + hiSaid + `,"tools":[{"name":"a","parameters":{}}]}`, "tools[0].parameters"},
-		{APIMessages, `{"model":"main","messages":[{"role":"user","content":[{"type":"text","text":"hi","odd":1}]}]}`, "messages[0].content[0].odd"},
+		{APIMessages, `{"model":"main","messages":[{"role":"user","content":[{"type":"text","text":"hi","Is_Error":1}]}]}`, "messages[0].content[0].Is_Error"},
+		{APIMessages, `{"model":"main","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"hi","Text":1}]}]}]}`, "messages[0].content[0].content[0].Text"},
 		{APIMessages, `{"model":"main","messages":[{"role":"user","content":"hi","odd":1}]}`, "messages[0].odd"},
 	} {
 		_, err := parsers[c.api](c.body)

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -33,6 +35,20 @@ func decode(data []byte, into any) error {
 		return refused("", "the request is not a JSON object")
 	}
 	return refused(param, "%s is not of the type that it has to be", clip(param))
+}
+
+// checkCase refuses a key that differs from a known one in its case alone. Other unknown keys of
+// a content part have no effect: clients echo the parts of many vendors.
+func checkCase(rest map[string]jsontext.Value, within string, known ...string) error {
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		for _, name := range known {
+			if strings.EqualFold(key, name) {
+				param := clip(within + "." + key)
+				return refused(param, "%s differs from the key %s only in its capitals: write it in lower case", param, name)
+			}
+		}
+	}
+	return nil
 }
 
 // pointer writes a JSON pointer as OpenAI names parameters: messages[0].content.
@@ -87,6 +103,27 @@ func parseResponseID(text string) (session, round regie.ID, number int, ok bool)
 	copy(session[:], data)
 	copy(round[:], data[16:])
 	return session, round, int(data[32])<<16 | int(data[33])<<8 | int(data[34]), true
+}
+
+// callItemPrefix stands before the id of a response's item that is a call; that of its message
+// has messagePrefix.
+const callItemPrefix = "fc_"
+
+func messageID(round regie.ID) string { return messagePrefix + round.String() }
+
+func itemID(call *regie.Call) string {
+	return callItemPrefix + base64.RawURLEncoding.EncodeToString(append(call.RoundID[:], call.ID[:]...))
+}
+
+// parseItemID reads the id of an item; call is zero for the message of a round.
+func parseItemID(text string) (round, call regie.ID, ok bool) {
+	if id, is := strings.CutPrefix(text, messagePrefix); is {
+		round, err := regie.ParseID(id)
+		return round, call, err == nil
+	}
+	both, is := strings.CutPrefix(text, callItemPrefix)
+	round, call, ok = parseCallID(callPrefix + both)
+	return round, call, ok && is
 }
 
 // idOf makes an id of words: the same each time.

@@ -85,9 +85,10 @@ func TestParseResponses(t *testing.T) {
 		`{"model":"main","input":"hi","prompt":{"id":"p"}}`:                             "prompt",
 		`{"model":"main","input":"hi","top_logprobs":2}`:                                "top_logprobs",
 		`{"model":"main","input":"hi","text":{"format":{"type":"json_schema"}}}`:        "text.format",
-		`{"model":"main","input":"hi","tools":[{"type":"web_search"}]}`:                 "tools[0].type",
+		`{"model":"main","input":"hi","tools":[{"type":""}]}`:                           "tools[0].type",
 		`{"model":"main","input":"hi","previous_response_id":"resp_x"}`:                 "previous_response_id",
-		`{"model":"main","input":[{"type":"item_reference","id":"x"}]}`:                 "input[0].type",
+		`{"model":"main","input":[{"type":"item_reference"}]}`:                          "input[0].id",
+		`{"model":"main","input":[{"type":"item_reference","id":7}]}`:                   "input[0].id",
 		`{"model":"main","input":[{"role":"user","content":[{"type":"input_image"}]}]}`: "input[0].content[0].type",
 		`{"model":"main","input":[{"type":"function_call","call_id":"a","name":""}]}`:   "input[0]",
 	} {

@@ -85,7 +85,7 @@ func (a *responseAnswer) object(o outcome, status string) map[string]any {
 		output = append(output, messageItem(o.round, o.text, "completed"))
 	}
 	for i := range o.calls {
-		output = append(output, callItem(o, &o.calls[i], "completed", argumentsOf(&o.calls[i])))
+		output = append(output, a.callItem(o, &o.calls[i], "completed", argumentsOf(&o.calls[i])))
 	}
 	var usage, incomplete, previous, instructions any
 	if status == "completed" || status == "incomplete" {
@@ -136,14 +136,19 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-func messageID(round regie.ID) string { return "msg_" + strings.ReplaceAll(round.String(), "-", "") }
-
-func itemID(call *regie.Call) string { return "fc_" + strings.ReplaceAll(call.ID.String(), "-", "") }
-
-func callItem(o outcome, call *regie.Call, status, arguments string) map[string]any {
-	return map[string]any{
-		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(o.session, call.ID), "name": toolName(call), "arguments": arguments,
+// callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a
+// short name.
+func (a *responseAnswer) callItem(o outcome, call *regie.Call, status, arguments string) map[string]any {
+	item := map[string]any{
+		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(o.session, call.ID),
+		"name": toolName(call), "arguments": arguments,
 	}
+	for i := range a.held.ClientTools {
+		if t := &a.held.ClientTools[i]; t.Namespace != "" && t.Name == toolName(call) {
+			item["namespace"], item["name"] = t.Namespace, strings.TrimPrefix(t.Name, t.Namespace+"__")
+		}
+	}
+	return item
 }
 
 // event sends one event with its number.
@@ -213,11 +218,15 @@ func (a *responseAnswer) calls(result outcome) {
 	}
 	for i := range result.calls {
 		call := &result.calls[i]
-		arguments, id := argumentsOf(call), itemID(call)
-		a.event("response.output_item.added", map[string]any{"output_index": index, "item": callItem(result, call, "in_progress", "")})
+		arguments := argumentsOf(call)
+		added, done := a.callItem(result, call, "in_progress", ""), a.callItem(result, call, "completed", arguments)
+		id, name := done["id"], done["name"]
+		a.event("response.output_item.added", map[string]any{"output_index": index, "item": added})
 		a.event("response.function_call_arguments.delta", map[string]any{"item_id": id, "output_index": index, "delta": arguments})
-		a.event("response.function_call_arguments.done", map[string]any{"item_id": id, "output_index": index, "name": toolName(call), "arguments": arguments})
-		a.event("response.output_item.done", map[string]any{"output_index": index, "item": callItem(result, call, "completed", arguments)})
+		a.event("response.function_call_arguments.done", map[string]any{
+			"item_id": id, "output_index": index, "name": name, "arguments": arguments,
+		})
+		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
 		index++
 	}
 }

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
 )
 
 // responsesRequest is a request of Responses, as far as it is looked at.
@@ -60,6 +62,7 @@ type inputItem struct {
 	Content   jsontext.Value `json:"content"`
 	CallID    string         `json:"call_id"`
 	Name      string         `json:"name"`
+	Namespace string         `json:"namespace"`
 	Arguments string         `json:"arguments"`
 	Output    jsontext.Value `json:"output"`
 
@@ -107,21 +110,78 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	if err := in.read(out); err != nil {
 		return nil, nil, err
 	}
-	var tools []regie.ClientTool
-	for i, t := range in.Tools {
-		if t.Type != "function" {
-			return nil, nil, refused("tools["+strconv.Itoa(i)+"].type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
-		}
-		if err := strays(t.Rest, "tools["+strconv.Itoa(i)+"]", besideTool); err != nil {
-			return nil, nil, err
-		}
-		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
-	}
-	if err = checkNames(tools, ".name"); err != nil {
+	tools, dropped, err := flattenTools(in.Tools)
+	if err != nil {
 		return nil, nil, err
 	}
+	out.ignored = append(out.ignored, dropped...)
 	out.tools, err = chosen(tools, in.ToolChoice)
 	return out, &in, err
+}
+
+// flattenTools returns the client's functions. Those of a namespace have a flat name. It drops
+// tools that only OpenAI runs, and those with a free form, and names them.
+func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []string, err error) {
+	seen := map[string]bool{}
+	var flatten func(t *responsesTool, namespace, param string) error
+	flatten = func(t *responsesTool, namespace, param string) error {
+		switch {
+		case t.Type == "function":
+			name := flatName(namespace, t.Name)
+			tools = append(tools, regie.ClientTool{
+				Name: name, Namespace: namespace, Description: t.Description, Parameters: json.RawMessage(t.Parameters),
+			})
+			return cmp.Or(strays(t.Rest, param, besideTool), checkName(name, param+".name", seen))
+		case t.Type == "namespace" && namespace == "" && t.Name != "":
+			var inner []responsesTool
+			if decode(t.Rest["tools"], &inner) != nil {
+				return refused(param+".tools", "a namespace has an array of tools")
+			}
+			delete(t.Rest, "tools")
+			if err := strays(t.Rest, param, besideTool); err != nil {
+				return err
+			}
+			for i := range inner {
+				if err := flatten(&inner[i], t.Name, param+".tools["+strconv.Itoa(i)+"]"); err != nil {
+					return err
+				}
+			}
+			return nil
+		case t.Type == "" || t.Type == "namespace" || strings.Trim(t.Type, "abcdefghijklmnopqrstuvwxyz_0123456789") != "":
+			return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		case len(dropped) < maxIgnored:
+			dropped = append(dropped, param+" ("+clip(t.Type)+")")
+		}
+		return nil
+	}
+	for i := range given {
+		if err := flatten(&given[i], "", "tools["+strconv.Itoa(i)+"]"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tools, dropped, nil
+}
+
+// checkName refuses a name that no tool may have, and one of those seen, to which it adds the
+// name.
+func checkName(name, param string, seen map[string]bool) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
+		return refused(param, "%q is not a name of a tool: write up to 64 letters, digits, _ and -", clip(name))
+	}
+	if seen[name] {
+		return refused(param, "there are two tools named %s", name)
+	}
+	seen[name] = true
+	return nil
+}
+
+// flatName returns the name of a function of a namespace among all functions of a request.
+func flatName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "__" + name
 }
 
 // refuse names what would have another effect than its client means.
@@ -199,8 +259,18 @@ func (a *asking) take(item *inputItem, param string) error {
 			a.messages = append(a.messages, out)
 		}
 		return err
+	case "item_reference":
+		id := unquoted(item.Rest["id"])
+		if id == "" {
+			return refused(param+".id", "a reference names an item by its id")
+		}
+		a.messages = append(a.messages, said{
+			ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param, reference: id,
+		})
+		return nil
 	case "function_call":
-		call := regie.ImportedCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}
+		name := flatName(item.Namespace, item.Name)
+		call := regie.ImportedCall{ID: item.CallID, Name: name, Arguments: item.Arguments}
 		if err := checkCalls([]regie.ImportedCall{call}, param); err != nil {
 			return err
 		}
@@ -221,6 +291,75 @@ func (a *asking) take(item *inputItem, param string) error {
 	default:
 		return refused(param+".type", "an item of the type %q cannot be given to an agent", clip(item.Type))
 	}
+}
+
+// resolveReferences replaces references to items of earlier responses by what those items say.
+func (s *server) resolveReferences(ctx context.Context, a *asking) error {
+	var out []said
+	size := 0
+	for i := range a.messages {
+		m := a.messages[i]
+		if m.reference != "" {
+			item, err := s.storedItem(ctx, m.reference, m.param+".id")
+			if err != nil {
+				return err
+			}
+			m.Text, m.Calls = item.Text, slices.Concat(item.Calls, m.Calls)
+			for _, call := range item.Calls {
+				size += len(call.Arguments)
+			}
+			if size += len(item.Text); size > httpread.MaxBody {
+				return refused(m.param, "the referenced items have more than %d bytes together: send fewer of them",
+					httpread.MaxBody)
+			}
+			if n := len(out); item.Text == "" && n > 0 && out[n-1].Role == regie.ImportedAssistant {
+				out[n-1].Calls = slices.Concat(out[n-1].Calls, m.Calls)
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	a.messages = out
+	return nil
+}
+
+// storedItem finds an output item of a response. It returns NOT_FOUND for one of a session that
+// the caller may not continue.
+func (s *server) storedItem(ctx context.Context, id, param string) (regie.ImportedMessage, error) {
+	out := regie.ImportedMessage{Role: regie.ImportedAssistant}
+	unknown := &problem{
+		status: http.StatusNotFound, kind: kindInvalid, param: param,
+		err: regie.Errorf(regie.CodeNotFound, "no response here has the item %s: send the item itself in place of a reference", clip(id)),
+	}
+	round, call, ok := parseItemID(id)
+	if !ok {
+		return out, unknown
+	}
+	view, err := s.Control.Get(ctx, round)
+	if err == nil {
+		var place regie.Workspace
+		if place, err = s.Workspace(ctx); err == nil {
+			_, err = s.summary(ctx, view.Session.ID, place, regie.ScopeChat)
+		}
+	}
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		return out, unknown
+	}
+	if err != nil {
+		return out, err
+	}
+	result, _ := retold(view)
+	if call.IsZero() {
+		out.Text = result.text
+		return out, nil
+	}
+	for i := range result.calls {
+		if c := &result.calls[i]; c.ID == call {
+			out.Calls = []regie.ImportedCall{{ID: callID(result.session, call), Name: toolName(c), Arguments: argumentsOf(c)}}
+			return out, nil
+		}
+	}
+	return out, unknown
 }
 
 // response finds a stored response, as a client names it.
