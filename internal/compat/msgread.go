@@ -190,7 +190,29 @@ func (in *messagesRequest) said() ([]said, error) {
 		}
 		out = append(out, m...)
 	}
-	return out, nil
+	return orderContext(out), nil
+}
+
+// orderContext places what the application says behind the user's last message. Claude Code sends its environment there. Behind results
+// it becomes text of the user's, because a call and its result stay together; behind a question it moves before it.
+func orderContext(messages []said) []said {
+	last := tail(messages)
+	results := false
+	for i := range last {
+		if results = results || last[i].Role == roleTool; results && last[i].Role == regie.ImportedContext {
+			last[i].Role, last[i].Text = regie.ImportedUser, regie.ClientContextMark+last[i].Text
+		}
+	}
+	for i := range slices.Backward(last) {
+		if last[i].Role != regie.ImportedContext {
+			if question := last[i]; question.Role == regie.ImportedUser {
+				copy(last[i:], last[i+1:])
+				last[len(last)-1] = question
+			}
+			break
+		}
+	}
+	return messages
 }
 
 // read makes messages of one of Messages: results of calls, which stand in one of the user's, are a message of their own.

@@ -85,6 +85,9 @@ func newEntry(t Tool) (*entry, error) {
 		}
 	}
 	e.wire = WireName(d.Name)
+	if own := clientName(d.Name); own != "" && d.Role == regie.RoleClient {
+		e.wire = own
+	}
 	if err := consistent(t, d); err != nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ func consistent(t Tool, d *regie.ToolDefinition) error {
 func (e *entry) resolve() error {
 	e.source = &jsonschema.Schema{}
 	if err := json.Unmarshal(e.definition.Parameters, e.source); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be read: %v", e.definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be read: %v", regie.ToolNameOf(e.definition.Name), err)
 	}
 	for name := range e.source.Properties {
 		e.properties = append(e.properties, name)
@@ -139,7 +142,7 @@ func (e *entry) resolve() error {
 	}
 	var err error
 	if e.schema, err = e.source.Resolve(nil); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be used: %v", e.definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be used: %v", regie.ToolNameOf(e.definition.Name), err)
 	}
 	return nil
 }
