@@ -271,4 +271,3 @@ func TestAISDK_Anthropic(t *testing.T) {
 		}
 	}
 }
-
