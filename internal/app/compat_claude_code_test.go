@@ -25,7 +25,8 @@ const frontendTime = 120 * time.Second
 // anthropicFrontends is the folder of the frontends that speak Messages.
 const anthropicFrontends = "anthropic"
 
-// findFrontend returns node and a file of a folder with frontends. The test is skipped where npm has not installed them.
+// findFrontend returns node and a file of a folder with frontends. The test is skipped where npm
+// has not installed them.
 func findFrontend(t *testing.T, folder, file string) (node, path string) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder, "node_modules", filepath.FromSlash(file)))
@@ -44,7 +45,8 @@ func findFrontend(t *testing.T, folder, file string) (node, path string) {
 	return node, path
 }
 
-// frontend is a program of others with a home and a project of its own. It reaches nothing but this machine.
+// frontend is a program of others with a home and a project of its own. It reaches nothing but this
+// machine.
 type frontend struct {
 	t             *testing.T
 	home, project string
@@ -103,15 +105,16 @@ func newClaudeCode(t *testing.T, m *model) *claudeCode {
 	t.Helper()
 	node, path := findFrontend(t, anthropicFrontends, "@anthropic-ai/claude-code/cli-wrapper.cjs")
 	h := newBed(t, m).serve("127.0.0.1:0")
-	f := newFrontend(t, "ANTHROPIC_BASE_URL="+h.served.URL, "ANTHROPIC_AUTH_TOKEN="+h.token, "ANTHROPIC_MODEL=main", "ANTHROPIC_DEFAULT_HAIKU_MODEL=main",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+	f := newFrontend(t, "ANTHROPIC_BASE_URL="+h.served.URL, "ANTHROPIC_AUTH_TOKEN="+h.token,
+		"ANTHROPIC_MODEL=main", "ANTHROPIC_DEFAULT_HAIKU_MODEL=main", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
 	return &claudeCode{f, h, []string{node, path}}
 }
 
 // asks has Claude Code do one request and returns its answer.
 func (c *claudeCode) asks(text string, flags ...string) string {
 	c.frontend.t.Helper()
-	argv := append(append([]string{}, c.argv...), "-p", text, "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "Read,Write,Edit,Bash,Agent")
+	argv := append(append([]string{}, c.argv...), "-p", text, "--output-format", "json",
+		"--permission-mode", "acceptEdits", "--allowedTools", "Read,Write,Edit,Bash,Agent")
 	out := c.run(append(argv, flags...)...)
 	var answer struct {
 		Result string
@@ -150,7 +153,8 @@ func TestClaudeCode_Answer(t *testing.T) {
 	}
 }
 
-// TestClaudeCode_Tools has the model work with Claude Code's own tools over several turns of one session.
+// TestClaudeCode_Tools has the model work with Claude Code's own tools over several turns of one
+// session.
 func TestClaudeCode_Tools(t *testing.T) {
 	t.Parallel()
 	var c *claudeCode
@@ -185,7 +189,8 @@ func TestClaudeCode_Tools(t *testing.T) {
 	}
 }
 
-// TestClaudeCode_Parts has tools of Claude Code return what is no text: references to tools that it declares then, and an image.
+// TestClaudeCode_Parts has tools of Claude Code return what is no text: references to tools that it
+// declares then, and an image.
 func TestClaudeCode_Parts(t *testing.T) {
 	t.Parallel()
 	var image string
@@ -209,8 +214,8 @@ func TestClaudeCode_Parts(t *testing.T) {
 	}
 }
 
-// TestClaudeCode_Background has Claude Code ask for its own purposes: a subagent of the small model beside its conversation, and the size
-// of its context.
+// TestClaudeCode_Background has Claude Code ask for its own purposes: a subagent of the small model
+// beside its conversation, and the size of its context.
 func TestClaudeCode_Background(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -219,7 +224,8 @@ func TestClaudeCode_Background(t *testing.T) {
 				says("Sub answer.")(w, r)
 				return
 			}
-			says("", call{"a", "Agent", `{"description":"look","prompt":"SUB JOB","subagent_type":"Explore","run_in_background":false,"model":"haiku"}`})(w, r)
+			says("", call{"a", "Agent", `{"description":"look","prompt":"SUB JOB","subagent_type":"Explore",
+				"run_in_background":false,"model":"haiku"}`})(w, r)
 		},
 		says("Done."))
 	c := newClaudeCode(t, m)

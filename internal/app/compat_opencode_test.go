@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestOpenCode_Tools has opencode work with its own tools for a model behind Regie, in both formats that it speaks. Only make proof installs it.
+// TestOpenCode_Tools has opencode work with its own tools for a model behind Regie, in both formats
+// that it speaks. Only make proof installs it.
 func TestOpenCode_Tools(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REGIE_PROOF") != "1" {
@@ -42,14 +43,17 @@ func TestOpenCode_Tools(t *testing.T) {
 				step("bash", `{"command":"cat new.txt","description":"show it"}`),
 				says("Done."))
 			h := newBed(t, m).serve("127.0.0.1:0")
-			f = newFrontend(t, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_CONFIG_CONTENT="+fmt.Sprintf(
-				`{"model":"regie/main","small_model":"regie/main","share":"disabled","provider":{"regie":{"npm":%q,"name":"Regie","options":{"baseURL":%q,"apiKey":%q},"models":{"main":{"name":"main"}}}}}`,
-				provider, h.served.URL+"/v1", h.token))
+			settings := fmt.Sprintf(`{"model":"regie/main","small_model":"regie/main","share":"disabled","provider":{"regie":{
+				"npm":%q,"name":"Regie","options":{"baseURL":%q,"apiKey":%q},"models":{"main":{"name":"main"}}}}}`,
+				provider, h.served.URL+"/v1", h.token)
+			f = newFrontend(t, "OPENCODE_CONFIG_CONTENT="+settings, "OPENCODE_DISABLE_MODELS_FETCH=1",
+				"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1")
 			f.file("note.txt", "the word is walrus\n")
 			if out := f.run(binary, "run", "Do it."); !strings.Contains(out, "Done.") {
 				t.Errorf("%s", out)
 			}
-			for _, want := range []string{"the word is walrus", "title generator"} { // what a tool read, and what it asks beside the conversation
+			// One is read by a tool; the other stands in a request beside the conversation.
+			for _, want := range []string{"the word is walrus", "title generator"} {
 				if !slices.ContainsFunc(m.requests, func(r []byte) bool { return strings.Contains(string(r), want) }) {
 					t.Errorf("the model does not read %q", want)
 				}

@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/compat"
 )
 
-// TestCompatToolNames has a model call a client's tool by the name that its client gave it. What is stored has the canonical name.
+// TestCompatToolNames has a model call a client's tool by the name that its client gave it. What is
+// stored has the canonical name.
 func TestCompatToolNames(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -23,8 +24,8 @@ func TestCompatToolNames(t *testing.T) {
 	if len(c.Message.ToolCalls) != 1 || c.Message.ToolCalls[0].Function.Name != "get_weather" {
 		t.Fatalf("%s", first.body)
 	}
-	if asked := m.last(); !strings.Contains(asked, `"name":"get_weather"`) || !strings.Contains(asked, "did you mean get_weather?") || strings.Contains(asked, "client_") ||
-		strings.Contains(asked, "client.") {
+	if asked := m.last(); !strings.Contains(asked, `"name":"get_weather"`) || !strings.Contains(asked, "did you mean get_weather?") ||
+		strings.Contains(asked, "client_") || strings.Contains(asked, "client.") {
 		t.Errorf("%s", asked)
 	}
 	messages = append(messages, map[string]any{"role": "assistant", "tool_calls": c.Message.ToolCalls},
@@ -52,7 +53,8 @@ func TestCompatToolNames(t *testing.T) {
 	d.rebuilds(view)
 }
 
-// TestMessagesContextLast has an application speak behind the results of its tools: the session goes on, and the model reads it.
+// TestMessagesContextLast has an application speak behind the results of its tools: the session
+// goes on, and the model reads it.
 func TestMessagesContextLast(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"w", "get_weather", `{}`}), says("Sun."))

@@ -194,8 +194,9 @@ func (in *messagesRequest) said() ([]said, error) {
 	return orderContext(out), nil
 }
 
-// orderContext places what the application says behind the user's last message. Claude Code sends its environment there. Behind results
-// it becomes text of the user's, because a call and its result stay together; behind a question it moves before it.
+// orderContext places what the application says behind the user's last message. Claude Code sends
+// its environment there. Behind results it becomes text of the user's, because a call and its
+// result stay together; behind a question it moves before it.
 func orderContext(messages []said) []said {
 	last := tail(messages)
 	results := false
@@ -299,8 +300,8 @@ func (b *block) result(param string) (clientResult, error) {
 	return clientResult{b.ToolUseID, text, param + ".tool_use_id"}, err
 }
 
-// resultText returns a result as the model reads it. A note stands for an image or a document: the client repeats its thread with each
-// request, so that a refusal would end the conversation.
+// resultText returns a result as the model reads it. A note stands for an image or a document: the
+// client repeats its thread with each request, so that a refusal would end the conversation.
 func (b *block) resultText(param string) (string, error) {
 	if b.Content.Kind() != '[' {
 		return contentOf(b.Content, param, "text")
@@ -316,7 +317,7 @@ func (b *block) resultText(param string) (string, error) {
 		case "text":
 			texts, err = append(texts, p.Text), strays(p.Rest, at, besidePart)
 		case "image", "document":
-			texts = append(texts, "[the tool returned a part of the type "+p.Type+", which cannot be shown to the model here]")
+			texts = append(texts, "[the tool returned a part of the type "+p.Type+", which the model cannot see here]")
 		case "tool_reference":
 			texts = append(texts, "[the tool "+clip(p.ToolName)+" can be called now]")
 		default:

@@ -95,7 +95,8 @@ func TestReadMessages(t *testing.T) {
 	}
 }
 
-// TestParseMessages_ContextLast has an application speak last: behind a question, and behind results.
+// TestParseMessages_ContextLast has an application speak last: behind a question, and behind
+// results.
 func TestParseMessages_ContextLast(t *testing.T) {
 	const (
 		system = `{"role":"system","content":"It is noon."}`
@@ -122,7 +123,7 @@ func TestParseMessages_ContextLast(t *testing.T) {
 		for i := range history {
 			roles = append(roles, string(history[i].Role))
 			for _, call := range history[i].Calls {
-				if want := "[the tool g can be called now]\n[the tool returned a part of the type image, which cannot be shown to the model here]\nx"; call.Result != want {
+				if want := "[the tool g can be called now]\n[the tool returned a part of the type image, which the model cannot see here]\nx"; call.Result != want {
 					t.Errorf("%q", call.Result)
 				}
 			}

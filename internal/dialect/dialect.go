@@ -60,8 +60,8 @@ func New(definitions []regie.ToolDefinition, options Options) *JSON {
 	return j
 }
 
-// find returns what a command's type means: a canonical name, an alias, a wire name of a native thread (decision 27), or a client's own
-// name of its tool.
+// find returns what a command's type means: a canonical name, an alias, a wire name of a native
+// thread (decision 27), or a client's own name of its tool.
 func (j *JSON) find(name string) *regie.ToolDefinition {
 	if d := j.byName[name]; d != nil {
 		return d

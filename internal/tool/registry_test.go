@@ -55,7 +55,8 @@ func TestWireNamesNeverMeet(t *testing.T) {
 	}
 }
 
-// TestClientTools_BareNames: a client's tool has its own name on the wire, and no name means two tools.
+// TestClientTools_BareNames: a client's tool has its own name on the wire, and no name means two
+// tools.
 func TestClientTools_BareNames(t *testing.T) {
 	own := registry(t, idle("files.read_file", regie.ClassOnce), idle("a.b", regie.ClassOnce))
 	brought := []regie.ClientTool{{Name: "Read"}, {Name: "mcp__x__Read"}, {Name: "client__Read"}}
