@@ -112,7 +112,7 @@ func newClaudeCode(t *testing.T, m *model) *claudeCode {
 
 // asks has Claude Code do one request and returns its answer.
 func (c *claudeCode) asks(text string, flags ...string) string {
-	c.frontend.t.Helper()
+	c.t.Helper()
 	argv := append(append([]string{}, c.argv...), "-p", text, "--output-format", "json",
 		"--permission-mode", "acceptEdits", "--allowedTools", "Read,Write,Edit,Bash,Agent")
 	out := c.run(append(argv, flags...)...)
@@ -121,17 +121,17 @@ func (c *claudeCode) asks(text string, flags ...string) string {
 		Failed bool `json:"is_error"`
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Failed {
-		c.frontend.t.Fatalf("%v: %s", err, out)
+		c.t.Fatalf("%v: %s", err, out)
 	}
 	return answer.Result
 }
 
 // sessions counts what its requests made.
 func (c *claudeCode) sessions() []store.SessionSummary {
-	c.frontend.t.Helper()
-	listed, err := c.engine.Sessions(c.frontend.t.Context(), store.SessionFilter{API: true})
+	c.t.Helper()
+	listed, err := c.engine.Sessions(c.t.Context(), store.SessionFilter{API: true})
 	if err != nil {
-		c.frontend.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	return listed
 }
