@@ -1,6 +1,9 @@
 package regie
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // SessionOrigin says where a session comes from, where lists care (decision 35).
 type SessionOrigin string
@@ -11,6 +14,10 @@ const OriginAPISession SessionOrigin = "api"
 
 // ToolkitClient is the toolkit of the tools that an OpenAI-compatible client brings: client.get_weather (decisions 27 and 35).
 const ToolkitClient = "client"
+
+// ToolNameOf returns a tool's name for people: a client's tool by the client's own name, any other
+// by its canonical one.
+func ToolNameOf(canonical string) string { return strings.TrimPrefix(canonical, ToolkitClient+".") }
 
 // ClientTool is a tool that a client brings with its request. Regie never runs it: a call of it ends the round, and the client's next request has
 // the result (decision 35).
@@ -38,6 +45,10 @@ const (
 	ImportedUser      ImportedRole = "user"
 	ImportedAssistant ImportedRole = "assistant"
 )
+
+// ClientContextMark begins a message of an application. The model reads it with the weight of a
+// message, never of an instruction.
+const ClientContextMark = "[CLIENT_CONTEXT] The application that this conversation goes through says:\n"
 
 // ImportedMessage is a message of the history that a client sends with its request (decision 35).
 type ImportedMessage struct {

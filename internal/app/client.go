@@ -62,9 +62,6 @@ func (l *local) validateClient(in *dispatch.RunRequest) error {
 	return err
 }
 
-// contextMark begins what an application says of itself: it is shown as what stands in the conversation, and has no more weight than that.
-const contextMark = "[CLIENT_CONTEXT] The application that this conversation goes through says:\n"
-
 // imported makes the messages of a client's history, in order. A message of results that stands last is left to ofClient.
 func imported(in *dispatch.RunRequest) []store.Imported {
 	var out []store.Imported
@@ -79,7 +76,7 @@ func imported(in *dispatch.RunRequest) []store.Imported {
 				out = append(out, store.Imported{Message: results})
 			}
 		case regie.ImportedContext:
-			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: contextMark + m.Text}})
+			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: regie.ClientContextMark + m.Text}})
 		default:
 			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: m.Text}})
 		}

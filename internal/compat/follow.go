@@ -410,7 +410,7 @@ func (s *server) whyFailed(ctx context.Context, f *following) error {
 }
 
 // toolName is a client's tool by its own name.
-func toolName(call *regie.Call) string { return strings.TrimPrefix(call.Tool, regie.ToolkitClient+".") }
+func toolName(call *regie.Call) string { return regie.ToolNameOf(call.Tool) }
 
 // argumentsOf are a call's arguments as a client reads them: some models write none where there are no parameters.
 func argumentsOf(call *regie.Call) string {

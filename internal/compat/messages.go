@@ -228,7 +228,7 @@ func (m *messagesAnswer) event(kind string, v map[string]any) {
 }
 
 func textBlock(text string) map[string]any {
-	return map[string]any{"type": "text", "text": text, "citations": nil}
+	return map[string]any{"type": "text", "text": text}
 }
 
 // toolUse is a call that the client is to run.

@@ -75,6 +75,7 @@ type block struct {
 	Name      string         `json:"name"`
 	Input     jsontext.Value `json:"input"`
 	ToolUseID string         `json:"tool_use_id"`
+	ToolName  string         `json:"tool_name"`
 	Content   jsontext.Value `json:"content"`
 	IsError   bool           `json:"is_error"`
 
@@ -190,7 +191,30 @@ func (in *messagesRequest) said() ([]said, error) {
 		}
 		out = append(out, m...)
 	}
-	return out, nil
+	return orderContext(out), nil
+}
+
+// orderContext places what the application says behind the user's last message. Claude Code sends
+// its environment there. Behind results it becomes text of the user's, because a call and its
+// result stay together; behind a question it moves before it.
+func orderContext(messages []said) []said {
+	last := tail(messages)
+	results := false
+	for i := range last {
+		if results = results || last[i].Role == roleTool; results && last[i].Role == regie.ImportedContext {
+			last[i].Role, last[i].Text = regie.ImportedUser, regie.ClientContextMark+last[i].Text
+		}
+	}
+	for i := range slices.Backward(last) {
+		if last[i].Role != regie.ImportedContext {
+			if question := last[i]; question.Role == regie.ImportedUser {
+				copy(last[i:], last[i+1:])
+				last[len(last)-1] = question
+			}
+			break
+		}
+	}
+	return messages
 }
 
 // read makes messages of one of Messages: results of calls, which stand in one of the user's, are a message of their own.
@@ -269,9 +293,39 @@ func (t *turn) blocks(param string) (out []block, err error) {
 
 // result is one of a client's tool. That it failed is said in front of what it says.
 func (b *block) result(param string) (clientResult, error) {
-	text, err := contentOf(b.Content, param+".content", "text")
+	text, err := b.resultText(param + ".content")
 	if err == nil && b.IsError {
 		text = strings.TrimSpace("The tool failed.\n" + text)
 	}
 	return clientResult{b.ToolUseID, text, param + ".tool_use_id"}, err
+}
+
+// resultText returns a result as the model reads it. A note stands for an image or a document: the
+// client repeats its thread with each request, so that a refusal would end the conversation.
+func (b *block) resultText(param string) (string, error) {
+	if b.Content.Kind() != '[' {
+		return contentOf(b.Content, param, "text")
+	}
+	parts, err := (&turn{Content: b.Content}).blocks(param)
+	if err != nil {
+		return "", err
+	}
+	var texts []string
+	for i := range parts {
+		p, at := &parts[i], param+"["+strconv.Itoa(i)+"]"
+		switch p.Type {
+		case "text":
+			texts, err = append(texts, p.Text), strays(p.Rest, at, besidePart)
+		case "image", "document":
+			texts = append(texts, "[the tool returned a part of the type "+p.Type+", which the model cannot see here]")
+		case "tool_reference":
+			texts = append(texts, "[the tool "+clip(p.ToolName)+" can be called now]")
+		default:
+			err = noPart(at, p.Type)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(texts, "\n"), nil
 }

@@ -47,7 +47,7 @@ func TestParseMessages(t *testing.T) {
 		content("user", `[{"type":"tool_use","id":"a","name":"f","input":{}}]`):                    "messages[0].content[0].type",
 		content("user", `[{"type":"thinking","thinking":"hm"}]`):                                   "messages[0].content[0].type",
 		content("user", `[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"a"}]`):   "messages[0].content[1]",
-		content("user", `[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image"}]}]`): "messages[0].content[0].content[0].type",
+		content("user", `[{"type":"tool_result","tool_use_id":"a","content":[{"type":"audio"}]}]`): "messages[0].content[0].content[0].type",
 		content("assistant", `[{"type":"tool_use","id":"a","name":"f","input":"{}"}]`):             "messages[0].content[0].input",
 		content("assistant", `[{"type":"tool_use","id":"a","name":"f"}]`):                          "messages[0].content[0].input",
 		content("assistant", `[{"type":"tool_use","id":"a","name":"f g","input":{}}]`):             "messages[0]",
@@ -92,6 +92,48 @@ func TestReadMessages(t *testing.T) {
 	none, _, err := parseMessages([]byte(`{"model":"main","messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"none"}}`))
 	if err != nil || len(none.tools) != 0 || a.tokens() <= none.tokens() || none.tokens() != 1 {
 		t.Errorf("%+v %v, %d and %d tokens", none, err, a.tokens(), none.tokens())
+	}
+}
+
+// TestParseMessages_ContextLast has an application speak last: behind a question, and behind
+// results.
+func TestParseMessages_ContextLast(t *testing.T) {
+	const (
+		system = `{"role":"system","content":"It is noon."}`
+		call   = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`
+		result = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_reference","tool_name":"g"},{"type":"image","source":{}},{"type":"text","text":"x"}]}]}`
+	)
+	for messages, want := range map[string]struct {
+		roles, text string
+	}{
+		`{"role":"user","content":"hi"},` + system:                                    {"context", "hi"},
+		`{"role":"user","content":"hi"},` + system + `,` + system:                     {"context context", "hi"},
+		`{"role":"user","content":"a"},` + system + `,{"role":"user","content":"b"}`:  {"user context", "b"},
+		`{"role":"user","content":"hi"},` + call + `,` + result + `,` + system:        {"user assistant", regie.ClientContextMark + "It is noon."},
+		`{"role":"user","content":"hi"},` + system + `,` + call + `,` + result:        {"user context assistant", ""},
+		`{"role":"user","content":"hi"},{"role":"assistant","content":"y"},` + system: {"", "refused"},
+		system: {"", "refused"},
+	} {
+		a, _, err := parseMessages([]byte(`{"model":"main","messages":[` + messages + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		history, text, err := imports(a.messages)
+		var roles []string
+		for i := range history {
+			roles = append(roles, string(history[i].Role))
+			for _, call := range history[i].Calls {
+				if want := "[the tool g can be called now]\n[the tool returned a part of the type image, which the model cannot see here]\nx"; call.Result != want {
+					t.Errorf("%q", call.Result)
+				}
+			}
+		}
+		if err != nil {
+			text = "refused"
+		}
+		if strings.Join(roles, " ") != want.roles || text != want.text {
+			t.Errorf("%s: %v %q %v", messages, roles, text, err)
+		}
 	}
 }
 

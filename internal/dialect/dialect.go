@@ -60,12 +60,16 @@ func New(definitions []regie.ToolDefinition, options Options) *JSON {
 	return j
 }
 
-// find returns what a command's type means: a canonical name, an alias, or a wire name of a native thread (decision 27).
+// find returns what a command's type means: a canonical name, an alias, a wire name of a native
+// thread (decision 27), or a client's own name of its tool.
 func (j *JSON) find(name string) *regie.ToolDefinition {
 	if d := j.byName[name]; d != nil {
 		return d
 	}
-	return j.byName[strings.Replace(name, "__", ".", 1)]
+	if d := j.byName[strings.Replace(name, "__", ".", 1)]; d != nil {
+		return d
+	}
+	return j.byName[regie.ToolkitClient+"."+name]
 }
 
 // Find returns the definition that a name means here, for package prompt.

@@ -222,6 +222,16 @@ func TestFieldsOfTools(t *testing.T) {
 	}
 }
 
+// TestFind_ClientTool: a model may name a client's tool as its client does.
+func TestFind_ClientTool(t *testing.T) {
+	j := dialect.New([]regie.ToolDefinition{{Name: "client.Read", Role: regie.RoleClient, Kind: regie.KindQuery}}, dialect.Options{})
+	for _, name := range []string{"Read", "client__Read", "client.Read"} {
+		if d, ok := j.Find(name); !ok || d.Name != "client.Read" {
+			t.Errorf("%s leads to %q", name, d.Name)
+		}
+	}
+}
+
 // TestRead is the canonical turn (decision 7) of each sort of reply.
 func TestRead(t *testing.T) {
 	thinking := provider.Part{Type: regie.PartThinking, Text: "hm", Provider: "openai"}

@@ -185,7 +185,7 @@ func accountOf(calls []regie.Call) []regie.Sentence {
 		switch {
 		case c.State == regie.CallSucceeded:
 			if done[c.Tool]++; done[c.Tool] == 1 {
-				names = append(names, c.Tool)
+				names = append(names, regie.ToolNameOf(c.Tool))
 			}
 		case c.State == regie.CallUnknown:
 			unknown = append(unknown, brief(c))
@@ -232,7 +232,7 @@ func brief(c *regie.Call) string {
 		}
 		arguments = arguments[:end] + "…"
 	}
-	return strings.ToValidUTF8(c.Tool, "\uFFFD") + " " + arguments
+	return strings.ToValidUTF8(regie.ToolNameOf(c.Tool), "\uFFFD") + " " + arguments
 }
 
 // completed is how a round ends by the model's own word. To say that the work is done is a matter of automations (spec 2.2); in a chat it

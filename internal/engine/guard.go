@@ -382,7 +382,8 @@ func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
 		v.problem.Hint = "change the arguments or take another way; the run ends if this call comes once more"
 	}
 	if f.repeats > 0 {
-		v.endRound, v.note = true, regie.Say("a call of %s that cannot succeed was proposed for the third time", call.Tool)
+		v.endRound = true
+		v.note = regie.Say("a call of %s that cannot succeed was proposed for the third time", regie.ToolNameOf(call.Tool))
 	}
 }
 

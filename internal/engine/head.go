@@ -140,7 +140,7 @@ func (r *run) relevel(woken bool) error {
 
 // view is how the round's thread is shown to its model.
 func (r *run) view() prompt.View {
-	return prompt.View{Names: tool.WireName, JSON: r.json, French: r.policy.French}
+	return prompt.View{Names: r.tools.WireName, JSON: r.json, French: r.policy.French}
 }
 
 // describe says what was sent (decision 14).

@@ -39,13 +39,41 @@ func WireName(canonical string) string {
 	return name[:min(len(name), maxWireName-17)] + "_" + hex.EncodeToString(hash[:8])
 }
 
-// find looks a tool up by what a model wrote: the wire name, the canonical one, which alone has a dot, or an alias.
+// WireName returns the name of a tool on the wire in a request with these tools. A client's tool
+// keeps its own name, also one that only the thread has, unless a tool of the registry has that
+// name.
+func (r *Registry) WireName(canonical string) string {
+	if e := r.byName[canonical]; e != nil {
+		return e.wire
+	}
+	if own := clientName(canonical); own != "" && r.find(own) == nil {
+		return own
+	}
+	return WireName(canonical)
+}
+
+// clientName returns a client's own name of its tool; empty where that is no wire name, or the tool
+// is not a client's.
+func clientName(canonical string) string {
+	own, is := strings.CutPrefix(canonical, regie.ToolkitClient+".")
+	if !is || own == "" || len(own) > maxWireName || wireUnsafe.MatchString(own) {
+		return ""
+	}
+	return own
+}
+
+// find looks a tool up by what a model wrote: the wire name, the canonical one, which alone has a
+// dot, or an alias. A client's tool is also found by its name with the toolkit, which older threads
+// may quote.
 func (r *Registry) find(name string) *entry {
 	if e := r.byWire[name]; e != nil {
 		return e
 	}
 	if e := r.byName[name]; e != nil {
 		return e
+	}
+	if own, is := strings.CutPrefix(name, regie.ToolkitClient+"__"); is && r.byAlias[name] == nil {
+		return r.byName[regie.ToolkitClient+"."+own]
 	}
 	return r.byAlias[name]
 }

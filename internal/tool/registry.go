@@ -85,6 +85,9 @@ func newEntry(t Tool) (*entry, error) {
 		}
 	}
 	e.wire = WireName(d.Name)
+	if own := clientName(d.Name); own != "" && d.Role == regie.RoleClient {
+		e.wire = own
+	}
 	if err := consistent(t, d); err != nil {
 		return nil, err
 	}
@@ -127,8 +130,9 @@ func consistent(t Tool, d *regie.ToolDefinition) error {
 // resolve reads the schema of the parameters, once.
 func (e *entry) resolve() error {
 	e.source = &jsonschema.Schema{}
+	name := regie.ToolNameOf(e.definition.Name)
 	if err := json.Unmarshal(e.definition.Parameters, e.source); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be read: %v", e.definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be read: %v", name, err)
 	}
 	for name := range e.source.Properties {
 		e.properties = append(e.properties, name)
@@ -139,7 +143,7 @@ func (e *entry) resolve() error {
 	}
 	var err error
 	if e.schema, err = e.source.Resolve(nil); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be used: %v", e.definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the schema of tool %s cannot be used: %v", name, err)
 	}
 	return nil
 }

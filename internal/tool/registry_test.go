@@ -55,6 +55,47 @@ func TestWireNamesNeverMeet(t *testing.T) {
 	}
 }
 
+// TestClientTools_BareNames: a client's tool has its own name on the wire, and no name means two
+// tools.
+func TestClientTools_BareNames(t *testing.T) {
+	own := registry(t, idle("files.read_file", regie.ClassOnce), idle("a.b", regie.ClassOnce))
+	brought := []regie.ClientTool{{Name: "Read"}, {Name: "mcp__x__Read"}, {Name: "client__Read"}}
+	r, err := own.WithClient(brought)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range brought {
+		canonical := "client." + b.Name
+		if got := r.WireName(canonical); got != b.Name {
+			t.Errorf("%s is %s on the wire", canonical, got)
+		}
+		if got, ok := r.ByWireName(b.Name); !ok || got != canonical {
+			t.Errorf("%s leads to %s", b.Name, got)
+		}
+		if c := r.Check(b.Name, "{}"); c.Name != canonical || c.Error != nil {
+			t.Errorf("a call of %s is taken for %s: %v", b.Name, c.Name, c.Error)
+		}
+	}
+	if c := r.Check("client__mcp__x__Read", "{}"); c.Name != "client.mcp__x__Read" || c.Error != nil {
+		t.Errorf("a name of an older thread is taken for %s: %v", c.Name, c.Error)
+	}
+	if c := r.Check("Raed", "{}"); c.Error == nil || !strings.Contains(c.Error.Hint, "Read") || strings.Contains(c.Error.Hint, "client.") {
+		t.Errorf("%+v", c.Error)
+	}
+	// A thread may have calls of tools that the request does not bring.
+	for canonical, want := range map[string]string{
+		"files.read_file": "files__read_file", "client.Write": "Write", "client.files__read_file": "client__files__read_file", "client.a__b": "client__a__b",
+		"client." + strings.Repeat("x", 65): tool.WireName("client." + strings.Repeat("x", 65)),
+	} {
+		if got := r.WireName(canonical); got != want {
+			t.Errorf("%s is %s on the wire, not %s", canonical, got, want)
+		}
+	}
+	if _, err := own.WithClient([]regie.ClientTool{{Name: "files__read_file"}}); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("a tool with the name of another: %v", err)
+	}
+}
+
 // TestAliases: a tool is found by its other names too (decision 27), and no name means two tools.
 func TestAliases(t *testing.T) {
 	named := func(name string, aliases ...string) tool.Tool {
