@@ -323,8 +323,10 @@ type run struct {
 	question provider.Question // what was asked last, for the response cache; zero where it is not asked
 	streamed partial           // what people saw of the open model call's reply
 	sent     bool              // the open model call was sent, and nothing of it is stored
-	due      bool              // the model call waited for its moment, so the provider's breaker does not keep it from being tried
-	outage   *regie.Outage     // of the current exchange's network
+	// estimated is what the open model call used, where it brought no reply.
+	estimated regie.Usage
+	due       bool          // the model call waited for its moment, so the provider's breaker does not keep it from being tried
+	outage    *regie.Outage // of the current exchange's network
 	// targets are who may be asked, at is which one is, failures are those that have not answered in the current exchange.
 	targets  []target
 	at       int

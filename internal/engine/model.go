@@ -121,8 +121,10 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	}
 	var text dialect.Stream
 	r.streamed.reset()
+	seen := 0
 	sink := func(d provider.Delta) {
 		r.lastsModel()
+		seen += len(d.Text) + len(d.Thinking)
 		if d == (provider.Delta{}) { // the model writes a call
 			return
 		}
@@ -141,15 +143,40 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	started := time.Now()
 	reply, err := r.send(ctx, conversation, sink)
 	took := time.Since(started)
-	var failed *provider.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		fault.Point(fault.ModelAfter)
 		reply.Usage = r.counted(reply, size)
-	case errors.As(err, &failed) && (failed.Partial != "" || failed.Usage != regie.Usage{}): // the model was at work
-		failed.Usage = r.thread.gauge.Counted(failed.Usage, size, len(failed.Partial), r.cfg.MaxOutput, r.replyBound())
+		return reply, took, nil
 	}
-	return reply, took, err
+	r.estimate(err, size, seen)
+	return nil, took, err
+}
+
+// estimate sets what a call without a reply used (decision 72): the vendor's count as far as it
+// can be true, else the prompt by its size in bytes and the reply by the bytes that came. seen is
+// the size of its text and thinking.
+func (r *run) estimate(err error, size, seen int) {
+	r.estimated = regie.Usage{}
+	var claimed regie.Usage
+	failed, isFailure := errors.AsType[*provider.Error](err)
+	cut, isCut := errors.AsType[*provider.Cut](err)
+	switch {
+	case isFailure && failed.Unbilled():
+		return
+	case isFailure:
+		claimed, seen = failed.Usage, max(seen, failed.Received, len(failed.Partial))
+	case isCut && cut.Unsent:
+		r.sent = false
+	case isCut:
+		claimed, seen = cut.Usage, max(seen, cut.Received)
+	}
+	if !r.sent {
+		return
+	}
+	r.estimated = r.thread.gauge.Counted(claimed, size, seen, r.cfg.MaxOutput, r.replyBound())
+	if isFailure {
+		failed.Usage = r.estimated
+	}
 }
 
 // replyBytes is how much a model wrote.
@@ -212,17 +239,18 @@ func (r *run) letGo(by cut) error {
 func (r *run) attempt(code regie.Code, message string) regie.Attempt {
 	a := regie.Attempt{
 		RoundID: r.round.ID, Exchange: r.exchange.Number, Number: r.exchange.Attempt, Purpose: r.exchange.Purpose, Code: code, Error: message,
-		Money: r.unpaid(nil),
+		Money: r.unpaid(),
 	}
 	if r.sent { // what a dead process may have sent nobody knows
 		r.describeAttempt(&a)
+		a.Usage = r.estimated
 	}
 	return a
 }
 
 func (r *run) failedAttempt(failed *provider.Error, took time.Duration) regie.Attempt {
 	a := r.attempt(failed.Code, failed.Message)
-	a.Status, a.Partial, a.Usage, a.ModelUS, a.Money = failed.Status, failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
+	a.Status, a.Partial, a.ModelUS = failed.Status, failed.Partial, took.Microseconds()
 	return a
 }
 
