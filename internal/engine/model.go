@@ -80,7 +80,7 @@ func (r *run) tryModel(ctx context.Context) error {
 		case r.shrink(failed):
 			return r.tryAgain(failed, took, 0)
 		// Who is there is told at once that the network is not (decision 42), or that the server will not answer for long.
-		case !failed.Retryable || offline || open || try >= r.cfg.Attempts || failed.RetryAfter > longWish:
+		case !failed.Retryable || offline || open || try >= r.tries(failed) || failed.RetryAfter > longWish:
 			return r.outOfTries(failed, told, took)
 		}
 		last, r.due = failed, false
@@ -121,9 +121,14 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	}
 	var text dialect.Stream
 	r.streamed.reset()
+	silence := r.watchSilence()
+	defer silence.Stop()
 	seen := 0
 	sink := func(d provider.Delta) {
 		r.lastsModel()
+		if !silence.Reset(r.cfg.SilentAfter) && r.cfg.Delta != nil { // people were told of a silence, and it is over
+			r.cfg.Delta(r.session.ID, r.round.ID, r.exchange.Number, provider.Delta{})
+		}
 		seen += len(d.Text) + len(d.Thinking)
 		if d == (provider.Delta{}) { // the model writes a call
 			return
@@ -177,6 +182,26 @@ func (r *run) estimate(err error, size, seen int) {
 	if isFailure {
 		failed.Usage = r.estimated
 	}
+}
+
+// watchSilence returns a timer that tells a chat when its model has sent nothing for a while
+// (decision 74). It runs beside the round, so it knows what it needs.
+func (r *run) watchSilence() *time.Timer {
+	session, round, exchange, tells := r.session.ID, r.round.ID, r.exchange.Number, r.cfg.Silent != nil && !r.automation()
+	return time.AfterFunc(r.cfg.SilentAfter, func() {
+		if tells {
+			r.cfg.Silent(session, round, exchange, r.cfg.SilentAfter)
+		}
+	})
+}
+
+// tries is how often a model call is tried whose last attempt failed so. A person who waits does
+// not wait for a silent model three times (decision 74).
+func (r *run) tries(failed *provider.Error) int {
+	if failed.Code == regie.CodeTimeout && !r.automation() {
+		return min(r.cfg.Attempts, 2)
+	}
+	return r.cfg.Attempts
 }
 
 // replyBytes is how much a model wrote.
