@@ -79,15 +79,14 @@ type model struct {
 	due          bool
 	asking       bool // the inbox is being read
 	interrupting bool
-	// silent is for how many seconds the model has sent nothing, 0 where it has not been that long.
-	silent  int
-	later   map[regie.ID]bool // what was put off
-	began   time.Time         // of the round
-	work    work
-	own     regie.ID                                   // the call of a command that the person gave, until its round has ended
-	taking  bool                                       // a message is being taken back
-	ops     []func(ctx context.Context) func() tea.Cmd // what is said to the Control, in order
-	busyOps bool
+	silent       int               // for so many seconds the model has sent nothing, 0 for not long
+	later        map[regie.ID]bool // what was put off
+	began        time.Time         // of the round
+	work         work
+	own          regie.ID                                   // the call of a command that the person gave, until its round has ended
+	taking       bool                                       // a message is being taken back
+	ops          []func(ctx context.Context) func() tea.Cmd // what is said to the Control, in order
+	busyOps      bool
 
 	draft   editor
 	history history
