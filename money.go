@@ -13,6 +13,8 @@ type Money struct {
 	Cost    int64 `json:"cost_microusd"`
 	Overrun int64 `json:"overrun_microusd,omitempty"` // what the usage cost above the reservation
 	Known   bool  `json:"cost_known"`
+	// Estimated says that Cost is an estimate: the call was cut, and its vendor never said what it used.
+	Estimated bool `json:"cost_estimated,omitempty"`
 }
 
 // Booked is what a call counts for under a cap once it is over: its cost, or, where nobody knows what it cost, what was reserved for it,
@@ -31,12 +33,17 @@ type Spending struct {
 	Known bool  `json:"cost_known"`
 	// Due is what was reserved for calls of which nobody knows what they cost: it may be due beside Cost.
 	Due int64 `json:"possibly_due_microusd,omitempty"`
+	// Estimated is the part of Cost that is estimated: that of calls which were cut.
+	Estimated int64 `json:"estimated_microusd,omitempty"`
 }
 
 // With is a spending with one more call.
 func (s Spending) With(m Money) Spending {
 	if m.Known {
 		s.Cost += m.Cost
+		if m.Estimated {
+			s.Estimated += m.Cost
+		}
 		return s
 	}
 	s.Known, s.Due = false, s.Due+m.Reserved

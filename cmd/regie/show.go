@@ -209,7 +209,6 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 		for _, a := range e.Attempts {
 			attempts++
 			usage, model = add(usage, a.Usage), model+a.ModelUS
-			usage.Estimated = usage.Estimated || supposed(a)
 		}
 		if e.Reply == nil {
 			continue
@@ -249,16 +248,11 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 // estimated reports whether what a run has used is not what its providers said.
 func estimated(view store.RoundView) bool {
 	for i := range view.Exchanges {
-		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts, supposed) {
+		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts, func(a regie.Attempt) bool { return a.Usage.Estimated }) {
 			return true
 		}
 	}
 	return false
-}
-
-// supposed reports whether what an attempt used is not what its provider said: of one that was cut none has the last word.
-func supposed(a regie.Attempt) bool {
-	return a.Usage.Estimated || a.Partial != "" && a.Usage != regie.Usage{}
 }
 
 func add(a, b regie.Usage) regie.Usage {

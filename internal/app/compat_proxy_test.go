@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -364,6 +366,48 @@ func TestCompatProxyCut(t *testing.T) {
 		if call.Code != regie.CodeTruncatedStream {
 			t.Errorf("%+v", call)
 		}
+	}
+}
+
+// TestCompatProxyLeft books a stream that its client leaves at what was sent and received, and frees its reservation (decision 72).
+func TestCompatProxyLeft(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 40 {
+			chunk(w, map[string]any{"content": "word "})
+		}
+		<-r.Context().Done()
+	})
+	d := passes(t, v, func(c *config.Config) {
+		far, dollar := c.Providers["far"], config.Dollars(1_000_000)
+		far.Prices = map[string]config.Rates{config.AnyModel: {Input: &dollar, Output: &dollar}}
+		c.Providers["far"] = far
+		capped(c)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	question := strings.Repeat("why ", 1000)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","stream":true,"messages":[{"role":"user","content":"`+question+`"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for words := 0; words < 40 && lines.Scan(); {
+		if strings.Contains(lines.Text(), "word ") {
+			words++
+		}
+	}
+	leave()
+	call := d.logged(1)[0]
+	if call.Code != regie.CodeStopRequested && call.Code != regie.CodeTruncatedStream || call.Usage.Output != 40 || call.Usage.Input < 1000 || call.Usage.Input > 1200 ||
+		!call.Money.Known || call.Money.Cost != call.Usage.Input+40 || call.Money.Reserved <= call.Money.Cost {
+		t.Errorf("booked %+v", call)
 	}
 }
 

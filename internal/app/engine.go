@@ -205,7 +205,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
-		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, NetworkRetry: o.Config.File.Automation.NetworkRetry,
+		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, Silent: hub.Silent,
+		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,

@@ -1,13 +1,17 @@
 package app_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -270,21 +274,22 @@ func TestPriceUnknown(t *testing.T) {
 	}
 }
 
-// TestCutCall books what a cut reply has used, and what was reserved for a call that broke without a word; one that was refused costs nothing.
+// TestCutCall books what a cut reply has used, by an estimate; one that was refused costs nothing.
 func TestCutCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first http.HandlerFunc
 		want  func(regie.Money) bool
-		due   bool
 	}{
-		"refused": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, func(m regie.Money) bool { return m.Known && m.Cost == 0 }, false},
-		"broken":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(m regie.Money) bool { return !m.Known && m.Reserved > 80_000 }, true},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }, func(m regie.Money) bool { return m == regie.Money{Reserved: m.Reserved, Known: true} }},
+		"broken": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(m regie.Money) bool {
+			return m.Estimated && m.Cost > 1000 && m.Cost < 10_000 && m.Reserved > 80_000
+		}},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			chunk(w, map[string]any{"content": strings.Repeat("half of it ", 40)})
 			panic(http.ErrAbortHandler)
-		}, func(m regie.Money) bool { return m.Known && m.Cost > 1000 && m.Cost < 10_000 }, false},
+		}, func(m regie.Money) bool { return m.Estimated && m.Cost > 1000 && m.Cost < 10_000 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, once(c.first, claims(used, says("Done."))))
@@ -297,9 +302,134 @@ func TestCutCall(t *testing.T) {
 			if attempt := view.Exchanges[0].Attempts[0]; !c.want(attempt.Money) {
 				t.Errorf("%s: %+v", attempt.Code, attempt.Money)
 			}
-			if view.Spent.Known == c.due || (view.Spent.Due > 0) != c.due || view.Spent.Cost < each {
+			if !view.Spent.Known || view.Spent.Due != 0 || view.Spent.Cost < each {
 				t.Errorf("it cost %+v", view.Spent)
 			}
 		})
+	}
+}
+
+// TestInterruptedCall cuts model calls in every way that leaves the process alive: each is booked at what was sent and received, marked as estimated,
+// and its reservation is free again (decision 72).
+func TestInterruptedCall(t *testing.T) {
+	t.Parallel()
+	for name, word := range map[string]func(*app.Conn, dispatch.Run) error{
+		"interrupt": func(conn *app.Conn, run dispatch.Run) error { return conn.Interrupt(context.Background(), run.RoundID) },
+		"pause":     func(conn *app.Conn, run dispatch.Run) error { return conn.Pause(context.Background(), run.RoundID) },
+		"stop": func(conn *app.Conn, run dispatch.Run) error {
+			_, err := conn.Stop(context.Background(), run.SessionID)
+			return err
+		},
+		"shutdown": func(conn *app.Conn, _ dispatch.Run) error { return conn.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, newModel(t, once(speaksThenHangs, claims(used, says("Done.")))))
+			b.priced(config.Budget{USDPerSession: 900_000})
+			conn := b.connect()
+			defer func() { _ = conn.Close() }()
+			run, err := conn.Submit(t.Context(), b.request(everything))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.spoken400(conn, run)
+			if err := word(conn, run); err != nil {
+				t.Fatal(err)
+			}
+			if name == "shutdown" {
+				conn = b.connect()
+			}
+			if err := conn.Wait(t.Context(), run.RoundID); err != nil {
+				t.Fatal(err)
+			}
+			if name == "pause" {
+				if err := conn.Resume(t.Context(), run.RoundID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			view := b.await(conn, run)
+			attempts := view.Exchanges[0].Attempts
+			if len(attempts) != 1 {
+				t.Fatalf("%s %s: %d attempts", view.Round.End, view.Round.EndNote, len(attempts))
+			}
+			a := attempts[0]
+			// The text has 440 bytes, which are about 110 tokens of ten millionths each.
+			if m := a.Money; !m.Estimated || !m.Known || m.Cost < 1100+100 || m.Cost > 10_000 || m.Reserved < 80_000 || a.Usage.Output != 110 || !a.Usage.Estimated {
+				t.Errorf("booked %+v for %+v", m, a.Usage)
+			}
+			if s := view.Spent; !s.Known || s.Due != 0 || s.Estimated != a.Money.Cost {
+				t.Errorf("it cost %+v", s)
+			}
+		})
+	}
+}
+
+// speaksThenHangs streams 440 bytes of a reply, and goes on until it is cut.
+func speaksThenHangs(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	chunk(w, map[string]any{"content": strings.Repeat("half of it ", 40)})
+	<-r.Context().Done()
+}
+
+// spoken400 waits until all that speaksThenHangs says has come.
+func (b *bed) spoken400(conn *app.Conn, run dispatch.Run) {
+	b.t.Helper()
+	whole := errors.New("it has come")
+	heard := 0
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	err := conn.Events(ctx, run.SessionID, 0, func(item dispatch.Item) error {
+		if item.Delta != nil {
+			heard += len(item.Delta.Content)
+		}
+		if heard >= 440 {
+			return whole
+		}
+		return nil
+	})
+	if !errors.Is(err, whole) {
+		b.t.Fatal(err)
+	}
+}
+
+// TestEscDoesNotUseUpCap interrupts one chat again and again under a cap that has room for two reservations.
+func TestEscDoesNotUseUpCap(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(sent(r), "the sixth") {
+			claims(used, says("Done."))(w, r)
+			return
+		}
+		speaksThenHangs(w, r)
+	})
+	b := newBed(t, m)
+	b.priced(config.Budget{USDPerSession: 200_000})
+	conn := b.connect()
+	defer conn.Close()
+	request := b.request(everything)
+	for range 5 {
+		run, err := conn.Submit(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.spoken400(conn, run)
+		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, b.await(conn, run), regie.EndInterrupted)
+		request.SessionID, request.ClientID, request.Text = run.SessionID, regie.NewID().String(), "the next"
+	}
+	request.Text = "the sixth"
+	run, err := conn.Submit(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b.await(conn, run), regie.EndAnswered)
+	session, err := conn.Session(t.Context(), run.SessionID)
+	if err != nil || !session.Spent.Known || session.Spent.Estimated == 0 || session.Spent.Cost != session.Spent.Estimated+each {
+		t.Errorf("the session cost %+v, %v", session.Spent, err)
+	}
+	if asked := m.asked(); slices.Min(asked) != 8192 {
+		t.Errorf("replies of %v tokens were asked for", asked)
 	}
 }

@@ -9,6 +9,8 @@ import (
 // Cost says what model calls have cost. What nobody knows is said to be unknown, never 0 (spec 6.3).
 func Cost(t *text.Printer, s regie.Spending) string {
 	switch {
+	case s.Known && s.Estimated > 0:
+		return t.T("cost $%s, $%s of it estimated", regie.Dollars(s.Cost), regie.Dollars(s.Estimated))
 	case s.Known:
 		return t.T("cost $%s", regie.Dollars(s.Cost))
 	case s.Cost == 0 && s.Due == 0:

@@ -20,6 +20,9 @@ type Output struct {
 
 // Lines are the lines that a piece completes.
 func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
+	if d.Silent > 0 {
+		return []string{t.T("… the model has not answered for %d s; Ctrl-C stops", d.Silent)}
+	}
 	if d.Said != nil {
 		return marked(t.Sentence(*d.Said))
 	}

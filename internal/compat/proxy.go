@@ -86,7 +86,9 @@ type passing struct {
 	// added says that it asks for usage that its client did not ask for: that is not passed back.
 	added bool
 	usage usage // what was said of it so far
-	kept  *kept // what was passed on of a stream that may be given again, else nil
+	// pieces counts the pieces of a streamed answer: about one for each token.
+	pieces int64
+	kept   *kept // what was passed on of a stream that may be given again, else nil
 	*replay
 }
 
@@ -189,8 +191,16 @@ func (p *passing) header() http.Header {
 	return out
 }
 
-// done logs the call. Of one whose usage nobody said nobody knows the cost.
+// done logs the call. One that was cut is booked at what was sent and received (decision 72): the
+// provider's count as far as it came, else an estimate.
 func (p *passing) done() {
+	if p.call.Code != "" && !p.call.Money.Known {
+		used := &p.call.Usage
+		if used.Input == 0 {
+			used.Input = int64(len(p.body)) / 4
+		}
+		used.Output, used.Estimated = max(used.Output, p.pieces), true
+	}
 	p.call.Duration = time.Since(p.call.StartedAt)
 	p.Proxy.Done(p.call)
 }
@@ -206,6 +216,7 @@ func (p *passing) failed(err error) {
 	}
 	if neverSent(err) {
 		p.released()
+		p.call.Money.Known = true
 	}
 	if left(p.r) {
 		return
@@ -277,6 +288,9 @@ func (p *passing) passStream(body io.Reader) {
 		for errors.Is(err, bufio.ErrBufferFull) { // longer than the buffer: it goes through in pieces, and says no usage
 			_ = p.give(line)
 			line, err = lines.ReadSlice('\n')
+		}
+		if bytes.HasPrefix(line, []byte("data:")) {
+			p.pieces++
 		}
 		switch {
 		case p.added && skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -27,6 +28,8 @@ type Delta struct {
 	Output string   `json:"output,omitempty"`
 	// Said is what is said of such a call beside its output.
 	Said *regie.Sentence `json:"said,omitempty"`
+	// Silent says that the model has sent nothing for so many seconds; such a delta has nothing else. Any later one says that the silence is over.
+	Silent int `json:"silent_s,omitempty"`
 }
 
 // What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it gets fewer and longer ones. Beyond maxDeltas
@@ -183,6 +186,16 @@ func (h *Hub) Said(session, round regie.ID, exchange int, call regie.ID, said re
 	}
 }
 
+// Silent tells whoever listens that a model has sent nothing for a while. It never blocks.
+func (h *Hub) Silent(session, round regie.ID, exchange int, lasts time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.readers[session] {
+		r.hear(Delta{RoundID: round, Exchange: exchange, Silent: int(lasts / time.Second)})
+		r.ring()
+	}
+}
+
 func (r *reader) hear(d Delta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +213,7 @@ func (r *reader) hear(d Delta) {
 
 // takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
 func (d *Delta) takes(next *Delta) bool {
-	if d.Said != nil || next.Said != nil {
+	if d.Said != nil || next.Said != nil || d.Silent > 0 || next.Silent > 0 {
 		return false
 	}
 	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&

@@ -38,7 +38,7 @@ func (r *run) keyed(head provider.Head) *provider.Key {
 // send sends what was made ready, or has the answer from the response cache. A summary is nobody's answer and is never cached.
 func (r *run) send(ctx context.Context, conversation provider.Conversation, sink func(provider.Delta)) (*provider.Reply, error) {
 	send := func() (*provider.Reply, error) {
-		return r.cfg.Breakers.Call(ctx, r.round.Provider, r.due, func() (*provider.Reply, error) {
+		return r.cfg.Breakers.Call(ctx, r.round.Provider, r.session.ID, r.due, func() (*provider.Reply, error) {
 			r.sent = true
 			return conversation.Send(ctx, sink)
 		})

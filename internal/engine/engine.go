@@ -100,6 +100,9 @@ type Config struct {
 	Ended   func(regie.Round)
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
+	// SilentAfter is how long a model may send nothing before a chat is told; zero means 30 s. Silent is told so, and must not block. It may be nil.
+	SilentAfter time.Duration
+	Silent      func(session, round regie.ID, exchange int, lasts time.Duration)
 	// Mask takes Regie's own secrets out of what tools say. May be nil.
 	Mask *tool.Mask
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
@@ -157,6 +160,9 @@ func New(cfg Config) *Engine {
 	}
 	if cfg.NetworkRetry == 0 {
 		cfg.NetworkRetry = 30 * time.Second
+	}
+	if cfg.SilentAfter == 0 {
+		cfg.SilentAfter = 30 * time.Second
 	}
 	if cfg.Breakers == nil {
 		cfg.Breakers = &provider.Breakers{}
@@ -323,8 +329,10 @@ type run struct {
 	question provider.Question // what was asked last, for the response cache; zero where it is not asked
 	streamed partial           // what people saw of the open model call's reply
 	sent     bool              // the open model call was sent, and nothing of it is stored
-	due      bool              // the model call waited for its moment, so the provider's breaker does not keep it from being tried
-	outage   *regie.Outage     // of the current exchange's network
+	// estimated is what the open model call used, where it brought no reply.
+	estimated regie.Usage
+	due       bool          // the model call waited for its moment, so the provider's breaker does not keep it from being tried
+	outage    *regie.Outage // of the current exchange's network
 	// targets are who may be asked, at is which one is, failures are those that have not answered in the current exchange.
 	targets  []target
 	at       int

@@ -80,7 +80,7 @@ func (r *run) tryModel(ctx context.Context) error {
 		case r.shrink(failed):
 			return r.tryAgain(failed, took, 0)
 		// Who is there is told at once that the network is not (decision 42), or that the server will not answer for long.
-		case !failed.Retryable || offline || open || try >= r.cfg.Attempts || failed.RetryAfter > longWish:
+		case !failed.Retryable || offline || open || try >= r.tries(failed) || failed.RetryAfter > longWish:
 			return r.outOfTries(failed, told, took)
 		}
 		last, r.due = failed, false
@@ -121,8 +121,15 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	}
 	var text dialect.Stream
 	r.streamed.reset()
+	silence := r.watchSilence()
+	defer silence.Stop()
+	seen := 0
 	sink := func(d provider.Delta) {
 		r.lastsModel()
+		if !silence.Reset(r.cfg.SilentAfter) && r.cfg.Delta != nil { // people were told of a silence, and it is over
+			r.cfg.Delta(r.session.ID, r.round.ID, r.exchange.Number, provider.Delta{})
+		}
+		seen += len(d.Text) + len(d.Thinking)
 		if d == (provider.Delta{}) { // the model writes a call
 			return
 		}
@@ -141,15 +148,60 @@ func (r *run) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	started := time.Now()
 	reply, err := r.send(ctx, conversation, sink)
 	took := time.Since(started)
-	var failed *provider.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		fault.Point(fault.ModelAfter)
 		reply.Usage = r.counted(reply, size)
-	case errors.As(err, &failed) && (failed.Partial != "" || failed.Usage != regie.Usage{}): // the model was at work
-		failed.Usage = r.thread.gauge.Counted(failed.Usage, size, len(failed.Partial), r.cfg.MaxOutput, r.replyBound())
+		return reply, took, nil
 	}
-	return reply, took, err
+	r.estimate(err, size, seen)
+	return nil, took, err
+}
+
+// estimate sets what a call without a reply used (decision 72): the vendor's count as far as it
+// can be true, else the prompt by its size in bytes and the reply by the bytes that came. seen is
+// the size of its text and thinking.
+func (r *run) estimate(err error, size, seen int) {
+	r.estimated = regie.Usage{}
+	var claimed regie.Usage
+	failed, isFailure := errors.AsType[*provider.Error](err)
+	cut, isCut := errors.AsType[*provider.Cut](err)
+	switch {
+	case isFailure && failed.Unbilled():
+		return
+	case isFailure:
+		claimed, seen = failed.Usage, max(seen, failed.Received, len(failed.Partial))
+	case isCut && cut.Unsent:
+		r.sent = false
+	case isCut:
+		claimed, seen = cut.Usage, max(seen, cut.Received)
+	}
+	if !r.sent {
+		return
+	}
+	r.estimated = r.thread.gauge.Counted(claimed, size, seen, r.cfg.MaxOutput, r.replyBound())
+	if isFailure {
+		failed.Usage = r.estimated
+	}
+}
+
+// watchSilence returns a timer that tells a chat when its model has sent nothing for a while
+// (decision 74). It runs beside the round, so it knows what it needs.
+func (r *run) watchSilence() *time.Timer {
+	session, round, exchange, tells := r.session.ID, r.round.ID, r.exchange.Number, r.cfg.Silent != nil && !r.automation()
+	return time.AfterFunc(r.cfg.SilentAfter, func() {
+		if tells {
+			r.cfg.Silent(session, round, exchange, r.cfg.SilentAfter)
+		}
+	})
+}
+
+// tries is how often a model call is tried whose last attempt failed so. A person who waits does
+// not wait for a silent model three times (decision 74).
+func (r *run) tries(failed *provider.Error) int {
+	if failed.Code == regie.CodeTimeout && !r.automation() {
+		return min(r.cfg.Attempts, 2)
+	}
+	return r.cfg.Attempts
 }
 
 // replyBytes is how much a model wrote.
@@ -212,17 +264,18 @@ func (r *run) letGo(by cut) error {
 func (r *run) attempt(code regie.Code, message string) regie.Attempt {
 	a := regie.Attempt{
 		RoundID: r.round.ID, Exchange: r.exchange.Number, Number: r.exchange.Attempt, Purpose: r.exchange.Purpose, Code: code, Error: message,
-		Money: r.unpaid(nil),
+		Money: r.unpaid(),
 	}
 	if r.sent { // what a dead process may have sent nobody knows
 		r.describeAttempt(&a)
+		a.Usage = r.estimated
 	}
 	return a
 }
 
 func (r *run) failedAttempt(failed *provider.Error, took time.Duration) regie.Attempt {
 	a := r.attempt(failed.Code, failed.Message)
-	a.Status, a.Partial, a.Usage, a.ModelUS, a.Money = failed.Status, failed.Partial, failed.Usage, took.Microseconds(), r.unpaid(failed)
+	a.Status, a.Partial, a.ModelUS = failed.Status, failed.Partial, took.Microseconds()
 	return a
 }
 

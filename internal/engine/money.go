@@ -63,21 +63,19 @@ func (r *run) paid(u regie.Usage) regie.Money {
 	return out
 }
 
-// unpaid is what a call cost that brought no reply. One that was not sent, or was refused, costs nothing. One that was cut is charged for
-// what it has used, where that is known; else nobody knows what it cost, and what was reserved for it may be due.
-func (r *run) unpaid(failed *provider.Error) regie.Money {
-	out := regie.Money{Reserved: r.exchange.Money.Reserved}
+// unpaid is what a call cost that brought no reply. One that was not sent, or was refused, costs
+// nothing. One that this process sent costs the estimate. Of a dead process's call nobody knows
+// the cost: its reservation may be due.
+func (r *run) unpaid() regie.Money {
 	p, known := r.price()
 	switch {
-	case known && p.Free(), !r.sent && !r.resumed:
-		out.Known = true
-	case failed == nil:
-	case failed.Usage != regie.Usage{}:
-		return r.paid(failed.Usage)
-	case failed.Offline || failed.Status >= 400 && failed.Partial == "":
-		out.Known = true
+	case known && p.Free(), !r.sent && !r.resumed, r.sent && r.estimated == regie.Usage{}:
+		return regie.Money{Reserved: r.exchange.Money.Reserved, Known: true}
+	case r.sent:
+		return r.paid(r.estimated)
+	default:
+		return regie.Money{Reserved: r.exchange.Money.Reserved}
 	}
-	return out
 }
 
 // most is the longest reply that the next request asks for, where no cap makes it shorter.

@@ -85,6 +85,7 @@ func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error
 	attempt := r.attempt(by.code, by.why)
 	if r.sent { // people have seen it
 		attempt.Partial = r.streamed.String()
+		r.used += attempt.Usage.Input + attempt.Usage.Output
 	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
 		Attempt: attempt, Unasked: !r.underWay(), Message: message, Advance: &end,

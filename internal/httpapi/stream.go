@@ -367,7 +367,7 @@ type replies struct {
 // tell gives send the frames of an item: what ends a reply comes behind the reply's end.
 func (p *replies) tell(item dispatch.Item, send func(event, id string, data any) error) error {
 	e, d := item.Event, item.Delta
-	begins := d != nil && d.CallID.IsZero() && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
+	begins := d != nil && d.CallID.IsZero() && d.Silent == 0 && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
 	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound || e.Type == regie.EventStreamReset))
 	if ends {
 		p.open = false

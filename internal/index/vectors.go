@@ -69,7 +69,7 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 		x.asks.mu.Unlock()
 		return nil, why
 	}
-	allowed, trial := x.asks.breaker.Enter(time.Now(), false)
+	allowed, trial := x.asks.breaker.Enter(time.Now(), regie.ID{}, false)
 	x.asks.mu.Unlock()
 	if !allowed {
 		return nil, regie.Say("the embedder has failed several times and is left alone for a while")
@@ -83,7 +83,7 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 	}
 	x.asks.mu.Lock()
 	defer x.asks.mu.Unlock()
-	x.asks.breaker.Leave(time.Now(), trial, outcome, 0)
+	x.asks.breaker.Leave(time.Now(), regie.ID{}, trial, outcome, 0)
 	if err != nil {
 		why, _ := reasonOf(err)
 		if ctx.Err() == nil {

@@ -15,6 +15,8 @@ const (
 	openFirst  = 10 * time.Second // for so long at first, then twice as long each time a trial fails
 	openMost   = 2 * time.Minute
 	openWished = 10 * time.Minute // and not longer, whatever the vendor wishes
+	// maxAskers bounds the set of askers that failed in a row. Once it is full, the breaker holds for everybody.
+	maxAskers = 100
 )
 
 // BreakerState is the state of a circuit breaker.
@@ -37,28 +39,42 @@ const (
 	Failed                // it may work later
 )
 
-// OutcomeOf is what the error of a model call says of its provider. A server that is not reached is no failing one: that is found out fast and
-// costs nothing, and whoever starts it must not wait.
+// OutcomeOf returns what the error of a model call says of its provider. Only what speaks of the
+// server counts as a failure: a reply that is empty or malformed is the fault of one request. A
+// server that is not reached counts as nothing: that is found out fast and costs nothing, and
+// whoever starts it must not wait.
 func OutcomeOf(err error) Outcome {
 	var failed *Error
 	switch {
 	case err == nil:
 		return Worked
-	case !errors.As(err, &failed) || failed.Offline || failed.Code == regie.CodeProviderOffline:
+	case !errors.As(err, &failed) || failed.Offline:
 		return NoWord
-	case failed.Retryable:
+	}
+	switch failed.Code {
+	case regie.CodeProviderOffline, regie.CodeTruncatedStream:
+		return NoWord
+	case regie.CodeProviderBusy, regie.CodeProviderBroken:
 		return Failed
+	case regie.CodeTimeout:
+		if failed.Received == 0 && failed.Partial == "" {
+			return Failed
+		}
+		return NoWord
 	default:
 		return Worked
 	}
 }
 
-// Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker is closed.
+// Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker is
+// closed. While it is open it refuses only those who failed themselves: the requests of one asker
+// must not shut out the others, and each other one finds out with one call.
 type Breaker struct {
-	failures int       // in a row
-	opened   int       // how often in a row it was opened
-	until    time.Time // when it is half open; zero while it is closed
-	trial    bool      // a call is under way that will tell
+	failures int               // in a row
+	opened   int               // how often in a row it was opened
+	until    time.Time         // when it is half open; zero while it is closed
+	trial    bool              // a call is under way that will tell
+	askers   map[regie.ID]bool // who failed in a row
 }
 
 // State returns the state at a time.
@@ -75,9 +91,9 @@ func (b *Breaker) State(now time.Time) BreakerState {
 
 // Enter reports whether a call may be made, and whether it is the trial on which the rest waits. Who is due comes at a moment of its own, so
 // it need not wait for the breaker's; but never is there more than one trial.
-func (b *Breaker) Enter(now time.Time, due bool) (allowed, trial bool) {
+func (b *Breaker) Enter(now time.Time, who regie.ID, due bool) (allowed, trial bool) {
 	switch state := b.State(now); {
-	case state == BreakerClosed:
+	case state == BreakerClosed, !b.askers[who] && len(b.askers) < maxAskers:
 		return true, false
 	case b.trial || state == BreakerOpen && !due:
 		return false, false
@@ -88,9 +104,15 @@ func (b *Breaker) Enter(now time.Time, due bool) (allowed, trial bool) {
 }
 
 // Leave takes what came of a call that Enter allowed; wish is the vendor's Retry-After, 0 for none.
-func (b *Breaker) Leave(now time.Time, trial bool, outcome Outcome, wish time.Duration) {
+func (b *Breaker) Leave(now time.Time, who regie.ID, trial bool, outcome Outcome, wish time.Duration) {
 	if trial {
 		b.trial = false
+	}
+	if outcome == Failed && len(b.askers) < maxAskers {
+		if b.askers == nil {
+			b.askers = map[regie.ID]bool{}
+		}
+		b.askers[who] = true
 	}
 	switch {
 	case outcome == Worked:
@@ -136,13 +158,13 @@ type trial struct {
 // Call makes a call unless the provider's breaker is open. It returns what send returns, an Error with ErrOpen in its chain where nothing was
 // sent, or the cause of ctx. A call that is due, because its round has waited for its moment (decision 42), is made also while the breaker is
 // open; where another one is being tried then it waits for what comes of that.
-func (s *Breakers) Call(ctx context.Context, name string, due bool, send func() (*Reply, error)) (*Reply, error) {
-	mine, err := s.enter(ctx, name, due)
+func (s *Breakers) Call(ctx context.Context, name string, who regie.ID, due bool, send func() (*Reply, error)) (*Reply, error) {
+	mine, err := s.enter(ctx, name, who, due)
 	if err != nil {
 		return nil, err
 	}
 	outcome, wish := NoWord, time.Duration(0)
-	defer func() { s.leave(name, mine, outcome, wish) }()
+	defer func() { s.leave(name, who, mine, outcome, wish) }()
 	reply, err := send()
 	outcome = OutcomeOf(err)
 	if failed, ok := errors.AsType[*Error](err); ok {
@@ -152,7 +174,7 @@ func (s *Breakers) Call(ctx context.Context, name string, due bool, send func() 
 }
 
 // enter returns the trial that the call is, nil for none.
-func (s *Breakers) enter(ctx context.Context, name string, due bool) (*trial, error) {
+func (s *Breakers) enter(ctx context.Context, name string, who regie.ID, due bool) (*trial, error) {
 	for {
 		s.mu.Lock()
 		if s.at == nil {
@@ -163,7 +185,7 @@ func (s *Breakers) enter(ctx context.Context, name string, due bool) (*trial, er
 			g = &guarded{}
 			s.at[name] = g
 		}
-		allowed, tries := g.Enter(time.Now(), due)
+		allowed, tries := g.Enter(time.Now(), who, due)
 		if tries {
 			g.trial = &trial{done: make(chan struct{})}
 		}
@@ -191,11 +213,11 @@ func (s *Breakers) enter(ctx context.Context, name string, due bool) (*trial, er
 	}
 }
 
-func (s *Breakers) leave(name string, mine *trial, outcome Outcome, wish time.Duration) {
+func (s *Breakers) leave(name string, who regie.ID, mine *trial, outcome Outcome, wish time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.at[name]
-	g.Leave(time.Now(), mine != nil, outcome, wish)
+	g.Leave(time.Now(), who, mine != nil, outcome, wish)
 	if mine != nil {
 		mine.failed = outcome == Failed
 		g.trial = nil

@@ -48,12 +48,12 @@ func TestBreaker(t *testing.T) {
 			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			for i, step := range c {
 				now := start.Add(step.at)
-				allowed, trial := b.Enter(now, step.due)
+				allowed, trial := b.Enter(now, regie.ID{}, step.due)
 				if allowed == step.refused {
 					t.Fatalf("step %d: allowed %v", i, allowed)
 				}
 				if allowed {
-					b.Leave(now, trial, step.outcome, step.wish)
+					b.Leave(now, regie.ID{}, trial, step.outcome, step.wish)
 				}
 				if got := b.State(now); got != step.after {
 					t.Fatalf("step %d: %s, want %s", i, got, step.after)
@@ -68,30 +68,30 @@ func TestBreakerTriesOne(t *testing.T) {
 	var b Breaker
 	now := time.Now()
 	for range breakAfter + 3 { // they were all under way
-		b.Enter(now, false)
+		b.Enter(now, regie.ID{}, false)
 	}
 	for range breakAfter {
-		b.Leave(now, false, Failed, 0)
+		b.Leave(now, regie.ID{}, false, Failed, 0)
 	}
 	until := b.until
-	if b.Leave(now.Add(time.Second), false, Failed, 0); b.until != until {
+	if b.Leave(now.Add(time.Second), regie.ID{}, false, Failed, 0); b.until != until {
 		t.Error("what was under way keeps it open for longer")
 	}
 	later := now.Add(openFirst)
-	allowed, trial := b.Enter(later, false)
+	allowed, trial := b.Enter(later, regie.ID{}, false)
 	if !allowed || !trial {
 		t.Fatal("nobody is tried")
 	}
 	for _, due := range []bool{false, true} {
-		if allowed, _ := b.Enter(later, due); allowed {
+		if allowed, _ := b.Enter(later, regie.ID{}, due); allowed {
 			t.Error("a second one is tried")
 		}
 	}
-	if b.Leave(later, false, Worked, 0); b.State(later) != BreakerClosed {
+	if b.Leave(later, regie.ID{}, false, Worked, 0); b.State(later) != BreakerClosed {
 		t.Error("an answer does not close it")
 	}
-	b.Leave(later, trial, Failed, 0)
-	if allowed, _ := b.Enter(later, false); !allowed {
+	b.Leave(later, regie.ID{}, trial, Failed, 0)
+	if allowed, _ := b.Enter(later, regie.ID{}, false); !allowed {
 		t.Error("one failure keeps a closed breaker from calls")
 	}
 }
@@ -101,15 +101,15 @@ func TestBreakerBacksOff(t *testing.T) {
 	var b Breaker
 	now := time.Now()
 	for range breakAfter {
-		b.Leave(now, false, Failed, 0)
+		b.Leave(now, regie.ID{}, false, Failed, 0)
 	}
 	for _, want := range []int{10, 20, 40, 80, 120, 120} {
 		if got := b.until.Sub(now); got != time.Duration(want)*time.Second {
 			t.Fatalf("open for %v, want %d s", got, want)
 		}
 		now = b.until
-		_, trial := b.Enter(now, false)
-		b.Leave(now, trial, Failed, 0)
+		_, trial := b.Enter(now, regie.ID{}, false)
+		b.Leave(now, regie.ID{}, trial, Failed, 0)
 	}
 }
 
@@ -120,6 +120,9 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		"an answer": {nil, Worked}, "a refusal": {&Error{Code: regie.CodeProviderAuth}, Worked}, "overload": {&Error{Code: regie.CodeProviderBusy, Retryable: true}, Failed},
 		"offline": {&Error{Code: regie.CodeProviderOffline, Retryable: true}, NoWord}, "not sent": {&Error{Retryable: true, Offline: true}, NoWord}, "a signal": {context.Canceled, NoWord},
+		"an empty reply": {&Error{Code: regie.CodeEmptyReply, Retryable: true}, Worked}, "a malformed reply": {&Error{Code: regie.CodeBadReply, Retryable: true}, Worked},
+		"a broken connection": {&Error{Code: regie.CodeProviderBroken, Retryable: true}, Failed}, "half a reply": {&Error{Code: regie.CodeTruncatedStream, Retryable: true}, NoWord},
+		"silence": {&Error{Code: regie.CodeTimeout, Retryable: true}, Failed}, "silence in a reply": {&Error{Code: regie.CodeTimeout, Retryable: true, Received: 7}, NoWord},
 	} {
 		if got := OutcomeOf(c.err); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -136,7 +139,7 @@ func TestBreakers(t *testing.T) {
 		sent, works := 0, false
 		var mu sync.Mutex
 		call := func(name string, due bool) error {
-			_, err := s.Call(t.Context(), name, due, func() (*Reply, error) {
+			_, err := s.Call(t.Context(), name, regie.ID{}, due, func() (*Reply, error) {
 				mu.Lock()
 				sent++
 				up := works
@@ -199,11 +202,11 @@ func TestTrialIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Breakers
 		for range breakAfter {
-			_, _ = s.Call(t.Context(), "a", false, func() (*Reply, error) { return nil, &Error{Retryable: true} })
+			_, _ = s.Call(t.Context(), "a", regie.ID{}, false, func() (*Reply, error) { return nil, &Error{Code: regie.CodeProviderBusy, Retryable: true} })
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			_, _ = s.Call(ctx, "a", true, func() (*Reply, error) {
+			_, _ = s.Call(ctx, "a", regie.ID{}, true, func() (*Reply, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			})
@@ -211,12 +214,12 @@ func TestTrialIsCancelled(t *testing.T) {
 		synctest.Wait()
 		done := make(chan error)
 		go func() {
-			_, err := s.Call(t.Context(), "a", true, func() (*Reply, error) { return &Reply{}, nil })
+			_, err := s.Call(t.Context(), "a", regie.ID{}, true, func() (*Reply, error) { return &Reply{}, nil })
 			done <- err
 		}()
 		waiter, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := s.Call(waiter, "a", true, func() (*Reply, error) { return &Reply{}, nil }); !errors.Is(err, context.Canceled) {
+		if _, err := s.Call(waiter, "a", regie.ID{}, true, func() (*Reply, error) { return &Reply{}, nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("who is cancelled while it waits: %v", err)
 		}
 		cancel()
@@ -224,4 +227,36 @@ func TestTrialIsCancelled(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestBreakerKeepsOutWhoFailed: one whose requests fail again and again is not asked any more, another is; its answer closes the breaker, its failure
+// keeps it out too. What fails for many is down for everybody.
+func TestBreakerKeepsOutWhoFailed(t *testing.T) {
+	now, one, other := time.Now(), regie.NewID(), regie.NewID()
+	var b Breaker
+	enters := func(who regie.ID) bool {
+		allowed, trial := b.Enter(now, who, false)
+		if trial {
+			t.Fatal("it is tried before its time")
+		}
+		return allowed
+	}
+	for range breakAfter {
+		b.Leave(now, one, false, Failed, 0)
+	}
+	if enters(one) || !enters(other) {
+		t.Fatal("the one may come, or the other may not")
+	}
+	if b.Leave(now, other, false, Failed, 0); enters(other) || !enters(regie.NewID()) {
+		t.Error("the other may come once it has failed too, or a third may not")
+	}
+	if b.Leave(now, regie.NewID(), false, Worked, 0); !enters(one) {
+		t.Error("an answer does not close it")
+	}
+	for range maxAskers {
+		b.Leave(now, regie.NewID(), false, Failed, 0)
+	}
+	if enters(regie.NewID()) {
+		t.Error("it is down, and another is asked")
+	}
 }

@@ -163,7 +163,7 @@ type Conversation interface {
 	// Request returns the SHA-256 and the size in bytes of exactly what Send would send now.
 	Request() (hash regie.Hash, size int)
 	// Send sends the request and reads the reply; sink gets each delta, in order, on the caller's goroutine, and may be nil.
-	// Every error is an *Error, or the cause of ctx if that ended first.
+	// Every error is an *Error, or the cause of ctx if that ended first, which a *Cut may wrap.
 	Send(ctx context.Context, sink func(Delta)) (*Reply, error)
 }
 
@@ -270,9 +270,25 @@ type Error struct {
 	Said regie.Sentence
 	// Partial is the text that had streamed in before the failure.
 	Partial string
+	// Received is the size in bytes of all that had streamed in: text, thinking and calls.
+	Received int
 	// Usage is what the vendor reported before the failure.
 	Usage regie.Usage
 	Err   error
+}
+
+// Unbilled reports whether the vendor charges nothing for the call: the request was not sent, or
+// the server refused it before any of a reply came.
+func (e *Error) Unbilled() bool {
+	if e.Received > 0 || e.Partial != "" || e.Usage != (regie.Usage{}) {
+		return false
+	}
+	switch e.Code {
+	case regie.CodeTimeout, regie.CodeProviderBroken, regie.CodeTruncatedStream, regie.CodeEmptyReply, regie.CodeBadReply:
+		return false // the model may have been at work
+	default:
+		return true
+	}
 }
 
 // Error implements error.
@@ -318,6 +334,24 @@ func behind(s regie.Sentence, words string) (out regie.Sentence, ok bool) {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Cut is the error of a model call that the end of its context cut. It says what the call can be
+// booked at.
+type Cut struct {
+	// Unsent says that no byte of the request can have left this machine.
+	Unsent bool
+	// Usage is the vendor's count so far, Received the size of the reply so far in bytes.
+	Usage    regie.Usage
+	Received int
+	// Err is the cause of the context.
+	Err error
+}
+
+// Error implements error.
+func (c *Cut) Error() string { return c.Err.Error() }
+
+// Unwrap returns the cause.
+func (c *Cut) Unwrap() error { return c.Err }
 
 // CodeOf returns the code of the first Error in err's chain, else what regie.CodeOf says.
 func CodeOf(err error) regie.Code {

@@ -79,6 +79,7 @@ type model struct {
 	due          bool
 	asking       bool // the inbox is being read
 	interrupting bool
+	silent       int               // for so many seconds the model has sent nothing, 0 for not long
 	later        map[regie.ID]bool // what was put off
 	began        time.Time         // of the round
 	work         work

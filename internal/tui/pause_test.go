@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 )
 
 // heeds has what happens in the session reach the chat until something is so.
@@ -49,5 +50,25 @@ func TestResumed(t *testing.T) {
 	heeds(t, m, func() bool { return m.state != regie.SessionPaused })
 	if out := paint(m.status(80), false); !strings.Contains(out, "working") {
 		t.Errorf("the status says %q", out)
+	}
+}
+
+// A chat whose model sends nothing says so, and which key stops it, until the model is at work again.
+func TestSilentModel(t *testing.T) {
+	c := engine(t, nil)
+	m := newModel(t.Context(), c)
+	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.state = regie.SessionActive
+	for _, want := range []struct {
+		delta dispatch.Delta
+		says  string
+	}{
+		{dispatch.Delta{Silent: 30}, "the model has not answered for 30 s"},
+		{dispatch.Delta{}, "working"},
+	} {
+		works(m.see(dispatch.Item{Delta: &want.delta}))
+		if out := paint(m.status(80), false); !strings.Contains(out, want.says) || strings.Contains(out, "Esc stops") != (want.delta.Silent > 0) {
+			t.Errorf("the status says %q, want %q", out, want.says)
+		}
 	}
 }

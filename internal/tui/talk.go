@@ -110,7 +110,7 @@ func (m *model) took(taken items) tea.Cmd {
 // see takes an item in.
 func (m *model) see(item dispatch.Item) tea.Cmd {
 	if item.Delta != nil {
-		if m.work.output(item.Delta) {
+		if m.silent = item.Delta.Silent; m.silent > 0 || m.work.output(item.Delta) {
 			return nil
 		}
 		m.stream.Item(item)
@@ -120,7 +120,7 @@ func (m *model) see(item dispatch.Item) tea.Cmd {
 	if event == nil {
 		return nil
 	}
-	m.seen = event.Seq
+	m.seen, m.silent = event.Seq, 0
 	if id, is := chat.OwnCall(event); is {
 		m.own = id
 	}

@@ -261,6 +261,8 @@ func (m *model) doing() []span {
 		return []span{{t.T("interrupting… (once more to leave it as it is)"), style{fg: yellow}}}
 	case m.stop == regie.StopPause && m.state != regie.SessionPaused:
 		return []span{{t.T("pausing…"), style{fg: yellow}}}
+	case m.state == regie.SessionActive && m.silent > 0:
+		return []span{{t.T("the model has not answered for %d s", m.silent), style{fg: yellow}}, {"  " + t.T("Esc stops"), faint}}
 	case m.state == regie.SessionActive:
 		return []span{{t.T("working") + since, style{fg: yellow}}, {"  " + t.T("Esc interrupts"), faint}}
 	case m.state == regie.SessionQueued && m.place > 0:

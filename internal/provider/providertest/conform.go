@@ -426,6 +426,9 @@ func (f *Format) stopped(t *testing.T) {
 	if !errors.Is(err, why) {
 		t.Errorf("got %v, want the cause", err)
 	}
+	if cut, ok := errors.AsType[*provider.Cut](err); !ok || cut.Unsent || cut.Received != len("I") {
+		t.Errorf("it can be booked at %+v", cut)
+	}
 }
 
 // nobody listens there. A port that was just given back may be another test's by now.

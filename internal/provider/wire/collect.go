@@ -134,6 +134,9 @@ func (c *Collector) Touch(stream *Stream) {
 
 // Failed keeps with an error what had arrived, for the audit (decision 28).
 func (c *Collector) Failed(err error) error {
+	if cut, is := errors.AsType[*provider.Cut](err); is {
+		cut.Usage, cut.Received = c.Usage, c.size
+	}
 	var failed *provider.Error
 	if !errors.As(err, &failed) {
 		return err
@@ -145,7 +148,7 @@ func (c *Collector) Failed(err error) error {
 		}
 	}
 	failed.Partial = Clip(Safe(partial.String()), 64<<10)
-	failed.Usage = c.Usage
+	failed.Usage, failed.Received = c.Usage, c.size
 	return failed
 }
 

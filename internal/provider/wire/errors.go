@@ -41,7 +41,7 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 	var slow net.Error
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return &provider.Cut{Err: context.Cause(ctx)}
 	case errors.Is(context.Cause(inner), errSilent), strings.Contains(err.Error(), "timeout awaiting response headers"):
 		return (&provider.Error{Code: regie.CodeTimeout, Retryable: true, Err: err}).Tell(regie.Say("the model sent nothing for %s", s.cfg.Idle.String()))
 	case errors.Is(err, sse.ErrTooLong), errors.Is(err, bufio.ErrTooLong):

@@ -117,3 +117,50 @@ func TestAlertWhileWriting(t *testing.T) {
 		_ = theirs.Close()
 	}
 }
+
+// TestUnsent: a call that is cut while it connects was not sent, one that is cut behind that may
+// have been.
+func TestUnsent(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	why := errors.New("the person")
+	for unsent, dial := range map[bool]func(ctx context.Context, cut func(error)) (net.Conn, error){
+		true: func(ctx context.Context, cut func(error)) (net.Conn, error) {
+			cut(why)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		false: func(ctx context.Context, cut func(error)) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", silent.Addr().String())
+			return &cutsOnWrite{c, cut, why}, err
+		},
+	} {
+		ctx, cut := context.WithCancelCause(context.Background())
+		s, err := New(Config{
+			Address: "http://example.test", Example: "http://example.test",
+			Dial: func(inner context.Context, _, _ string) (net.Conn, error) { return dial(inner, cut) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Post(ctx, "/x", func() *Body { return NewBody([]byte("{}")) })
+		if got, ok := errors.AsType[*provider.Cut](err); !ok || got.Unsent != unsent || !errors.Is(err, why) {
+			t.Errorf("unsent %v: %+v", unsent, err)
+		}
+	}
+}
+
+// cutsOnWrite ends the call once its request goes out.
+type cutsOnWrite struct {
+	net.Conn
+	cut func(error)
+	why error
+}
+
+func (c *cutsOnWrite) Write(p []byte) (int, error) {
+	defer c.cut(c.why)
+	return c.Conn.Write(p)
+}

@@ -9,9 +9,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -173,8 +175,10 @@ func (s *Server) Call(ctx context.Context, path string, body []byte, most int) (
 // post sends a request and returns its answer once the server has begun it with status 200.
 func (s *Server) post(ctx context.Context, path string, body func() *Body, accept string) (*Stream, error) {
 	inner, cancel := context.WithCancelCause(ctx)
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	first := body()
-	request, err := http.NewRequestWithContext(inner, http.MethodPost, s.base+path, first)
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, trace), http.MethodPost, s.base+path, first)
 	if err != nil {
 		cancel(nil)
 		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(), Err: err}
@@ -188,7 +192,11 @@ func (s *Server) post(ctx context.Context, path string, body func() *Body, accep
 	response, err := s.client.Do(request) //nolint:bodyclose // Stream.Close closes it
 	if err != nil {
 		defer cancel(nil)
-		return nil, s.failed(ctx, inner, err, false)
+		err = s.failed(ctx, inner, err, false)
+		if cut, is := errors.AsType[*provider.Cut](err); is {
+			cut.Unsent = !connected.Load()
+		}
+		return nil, err
 	}
 	stream.response, stream.tap = response, provider.TapOf(ctx)
 	if stream.tap != nil {

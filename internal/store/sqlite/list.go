@@ -133,7 +133,8 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	if view.History, err = readRounds(ctx, q, id); err != nil {
 		return view, err
 	}
-	if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("", "SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1", ""), id)); err != nil {
+	if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("", "SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1", "", "?2"),
+		id, time.Now().Add(-worstCaseFor).UnixMicro())); err != nil {
 		return view, err
 	}
 	if view.Undos, err = readUndos(ctx, q, "WHERE s.id = ?", id); err != nil {

@@ -179,19 +179,32 @@ func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) erro
 	})
 }
 
-// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be due beside it, and how many there are
-// whose cost nobody knows. columns stand before them, rounds says which rounds, behind stands behind.
-func callsOf(columns, rounds, behind string) string {
+// worstCaseFor is how long a call that a crash cut keeps its reservation as what may be due. After
+// that the reservation is read as the estimate of its cost (decision 72). Every sum stays the
+// same, so nothing is written.
+const worstCaseFor = 24 * time.Hour
+
+// attemptEstimated is 1 for a failed call whose cost is an estimate: it was cut. Only a reply that
+// ended, and could not be used, has its vendor's final count.
+const attemptEstimated = "CASE WHEN a.code IN ('EMPTY_REPLY', 'BAD_REPLY', 'PROVIDER_REJECTED') THEN 0 ELSE 1 END"
+
+// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be due beside it, how many there are
+// whose cost nobody knows, and the estimated part of the cost. columns stand before them, rounds says which rounds, behind stands
+// behind. old is the parameter for the moment before which a cut call no longer keeps its worst case.
+func callsOf(columns, rounds, behind, old string) string {
 	return "SELECT " + columns + `coalesce(sum(c.cost_microusd), 0), coalesce(sum(CASE WHEN c.cost_microusd IS NULL THEN c.reserved_microusd ELSE 0 END), 0),
-			count(*) - count(c.cost_microusd)
-		FROM (SELECT e.round_id, e.cost_microusd, e.reserved_microusd FROM exchanges e WHERE e.state = 'REPLIED' AND e.round_id IN (` + rounds + `)
-			UNION ALL SELECT a.round_id, a.cost_microusd, a.reserved_microusd FROM attempts a WHERE a.round_id IN (` + rounds + ")) c" + behind
+			count(*) - count(c.cost_microusd), coalesce(sum(c.cost_microusd * c.estimated), 0)
+		FROM (SELECT e.round_id, e.cost_microusd, e.reserved_microusd, 0 AS estimated
+				FROM exchanges e WHERE e.state = 'REPLIED' AND e.round_id IN (` + rounds + `)
+			UNION ALL SELECT a.round_id,
+				coalesce(a.cost_microusd, CASE WHEN a.reserved_microusd > 0 AND a.ended_at < ` + old + ` THEN a.reserved_microusd END),
+				a.reserved_microusd, ` + attemptEstimated + " FROM attempts a WHERE a.round_id IN (" + rounds + ")) c" + behind
 }
 
 // readSpending reads what callsOf selects; more are its columns.
 func readSpending(row scanner, more ...any) (out regie.Spending, err error) {
 	var unknown int64
-	err = row.Scan(append(more, &out.Cost, &out.Due, &unknown)...)
+	err = row.Scan(append(more, &out.Cost, &out.Due, &unknown, &out.Estimated)...)
 	out.Known = unknown == 0
 	return out, err
 }
@@ -214,8 +227,8 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
-	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id"),
-		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
+	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"),
+		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID, time.Now().Add(-worstCaseFor).UnixMicro())
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +250,8 @@ func (s *Store) SpentToday(ctx context.Context, root string) (out store.Spent, e
 	now := time.Now()
 	year, month, day := now.Date()
 	out.Day = time.Date(year, month, day, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as dayOf
-	const sums = `SELECT coalesce(sum(p.spent_microusd - p.due_microusd), 0), coalesce(sum(p.due_microusd), 0), coalesce(sum(p.unknown_calls), 0) FROM spending p JOIN workspaces w ON w.id = p.owner
+	const sums = `SELECT coalesce(sum(p.spent_microusd - p.due_microusd), 0), coalesce(sum(p.due_microusd), 0), coalesce(sum(p.unknown_calls), 0), 0
+		FROM spending p JOIN workspaces w ON w.id = p.owner
 		WHERE p.day = ? AND (w.root = ? OR ? = '')`
 	if out.Workspace, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), root, root)); err == nil {
 		out.All, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), "", ""))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -106,8 +107,8 @@ func contextSummaries(ctx context.Context, q querier, round regie.ID, exchanges 
 func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) ([]regie.Attempt, error) {
 	rows, err := q.QueryContext(ctx, `SELECT round_id, exchange, number, code, error, partial, input_tokens, output_tokens, cache_write_tokens,
 			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, coalesce(model_us, 0),
-			coalesce(first_seq, 0), coalesce(last_seq, 0), request, head, nullif(purpose, 'step'), provider, model
-		FROM attempts WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
+			coalesce(first_seq, 0), coalesce(last_seq, 0), request, head, nullif(purpose, 'step'), provider, model, `+attemptEstimated+`
+		FROM attempts a WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +119,19 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 		var code string
 		var purpose sql.NullString
 		var cost sql.NullInt64
-		var opened, ended int64
+		var opened, ended, estimated int64
 		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input, &a.Usage.Output, &a.Usage.CacheCreation,
 			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun, &opened, &ended, &a.ModelUS,
-			&a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &purpose, &a.Provider, &a.Model); err != nil {
+			&a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &purpose, &a.Provider, &a.Model, &estimated); err != nil {
 			return nil, err
 		}
 		a.Code, a.Money.Cost, a.Money.Known, a.EndedAt = regie.Code(code), cost.Int64, cost.Valid, fromMicros(ended)
 		a.OpenedAt, a.Purpose = fromMicros(opened), regie.ExchangePurpose(purpose.String)
+		if !a.Money.Known && a.Money.Reserved > 0 && time.Since(a.EndedAt) > worstCaseFor {
+			a.Money.Cost, a.Money.Known = a.Money.Reserved, true
+		}
+		a.Money.Estimated = estimated == 1 && a.Money.Cost > 0
+		a.Usage.Estimated = estimated == 1 && a.Usage != regie.Usage{}
 		out = append(out, a)
 	}
 	return out, rows.Err()

@@ -298,8 +298,9 @@ func attempts(w *World) {
 	fence := w.Start()
 	failure := store.Failure{
 		Attempt: regie.Attempt{
-			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy, Error: "busy", Partial: "half a", Usage: regie.Usage{Input: 3}, ModelUS: 9,
-			Provider: "p", Model: "m", Money: regie.Money{Reserved: 70, Cost: 5, Known: true}, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
+			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy, Error: "busy", Partial: "half a", Usage: regie.Usage{Input: 3, Estimated: true},
+			ModelUS:  9,
+			Provider: "p", Model: "m", Money: regie.Money{Reserved: 70, Cost: 5, Known: true, Estimated: true}, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
 		},
 		Retry: &store.Open{Number: 1, Reserved: 80},
 	}

@@ -54,11 +54,12 @@ func money(w *World) {
 		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 2, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 30}},
 		Retry:   &store.Open{Number: 2},
 	}))
-	want := regie.Spending{Cost: 50, Due: 30}
+	want := regie.Spending{Cost: 50, Due: 30, Estimated: 8}
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("the round's", view.Spent, want)
-	w.equal("the attempts", []regie.Money{view.Exchanges[1].Attempts[0].Money, view.Exchanges[1].Attempts[1].Money}, []regie.Money{{Cost: 8, Known: true}, {Reserved: 30}})
+	failed := view.Exchanges[1].Attempts
+	w.equal("the attempts", []regie.Money{failed[0].Money, failed[1].Money}, []regie.Money{{Cost: 8, Known: true, Estimated: true}, {Reserved: 30}})
 	session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
 	w.must(err)
 	w.equal("the session's", session.Spent, want)
@@ -78,6 +79,32 @@ func money(w *World) {
 	today, err := w.Store.SpentToday(w.Ctx, "/o")
 	w.must(err)
 	w.equal("today", []regie.Spending{today.Workspace, today.All}, []regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
+}
+
+// AgedAttempt reads the reservation of a call that a crash cut as what may be due, and as the
+// estimate of its cost once it is a day old (decision 72). The caps count it either way. age makes
+// all failed calls two days older.
+func (w *World) AgedAttempt(age func()) {
+	w.T.Helper()
+	fence := w.Start() // with 70 reserved
+	w.must(w.FailAttempt(fence, store.Failure{
+		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeEngineGone, Money: regie.Money{Reserved: 70}},
+		Retry:   &store.Open{Number: 1},
+	}))
+	wants := store.Reservation{Prompt: 20, Reply: 80, Least: 80, Caps: regie.Caps{Session: 169}}
+	refused := store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 169, Used: 70}}
+	for _, want := range []regie.Spending{{Due: 70}, {Cost: 70, Known: true, Estimated: 70}} {
+		view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
+		w.must(err)
+		session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
+		w.must(err)
+		rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
+		w.must(err)
+		w.equal("the round, its session, in the list", []regie.Spending{view.Spent, session.Spent, rounds[0].Spent}, []regie.Spending{want, want, want})
+		w.equal("the call", view.Exchanges[0].Attempts[0].Money, regie.Money{Reserved: 70, Cost: want.Cost, Known: want.Known, Estimated: want.Known})
+		w.equal("under a cap", w.reserve(fence, 1, wants), refused)
+		age()
+	}
 }
 
 // caps grants what each cap leaves, less than is wanted where that is still of use, and nothing else.
