@@ -315,7 +315,7 @@ func (b *block) resultText(param string) (string, error) {
 		p, at := &parts[i], param+"["+strconv.Itoa(i)+"]"
 		switch p.Type {
 		case "text":
-			texts, err = append(texts, p.Text), strays(p.Rest, at, besidePart)
+			texts, err = append(texts, p.Text), checkCase(p.Rest, at, "type", "text")
 		case "image", "document":
 			texts = append(texts, "[the tool returned a part of the type "+p.Type+", which the model cannot see here]")
 		case "tool_reference":
