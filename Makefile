@@ -33,11 +33,15 @@ build: ## bin/regie, static
 demo: ## the whole job without a key: real files, a real kill -9, a resume
 	$(GO) run ./cmd/regie demo
 
-npm: ## what tests talk to that others wrote, as lock files pin it: an MCP server, MCP's conformance suite and client, the SDK of the Agent Client Protocol, the clients of OpenAI and Anthropic
-	npm ci --prefix internal/toolkit/mcp/testdata/npm --ignore-scripts --no-audit --no-fund
-	npm ci --prefix internal/mcpserver/testdata/npm --ignore-scripts --no-audit --no-fund
-	npm ci --prefix internal/acp/testdata/npm --ignore-scripts --no-audit --no-fund
-	npm ci --prefix internal/compat/testdata/npm --ignore-scripts --no-audit --no-fund
+# Packages of npm by the folders of their lock files. A frontend of a folder proof-* runs in make proof alone.
+NPM = internal/toolkit/mcp/testdata/npm internal/mcpserver/testdata/npm internal/acp/testdata/npm \
+	internal/compat/testdata/npm internal/compat/testdata/anthropic internal/compat/testdata/openai
+NPM_PROOF = internal/compat/testdata/proof-anthropic internal/compat/testdata/proof-openai
+npm: ## the programs of npm that tests talk to: SDKs, conformance suites, coding frontends, as lock files pin them
+	for dir in $(NPM); do npm ci --prefix $$dir --ignore-scripts --no-audit --no-fund || exit 1; done
+
+npm-proof: ## the frontends that only make proof runs
+	for dir in $(NPM_PROOF); do npm ci --prefix $$dir --ignore-scripts --no-audit --no-fund || exit 1; done
 
 # What tests write lies in memory where there is enough of it for files (2 GiB of /dev/shm, from which programs may be started): else a third of
 # their time is waiting for the disk. What go builds stays where it is. TESTTMP= has them use TMPDIR.
