@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,8 +97,6 @@ func TestSwitch(t *testing.T) {
 func TestAutomationFinishes(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
-	var order []string
-	var mu sync.Mutex
 	m := newModel(t, once(func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-release
@@ -112,15 +109,6 @@ func TestAutomationFinishes(t *testing.T) {
 	conn := b.connect()
 	defer conn.Close()
 	unattended := func(in *dispatch.RunRequest) { in.Type = regie.SessionAutomation }
-	note := func(what string, run dispatch.Run, group *sync.WaitGroup) {
-		group.Go(func() {
-			b.await(conn, run)
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, what)
-		})
-	}
-	var group sync.WaitGroup
 	first := b.submit(conn, unattended)
 	<-asked
 	second := b.submit(conn, unattended)
@@ -136,12 +124,10 @@ func TestAutomationFinishes(t *testing.T) {
 	if second.Position != 1 || interrupted.Position != 1 {
 		t.Errorf("the places are %d and %d", second.Position, interrupted.Position)
 	}
-	note("first", first, &group)
-	note("second", second, &group)
 	close(release)
-	group.Wait()
-	if !slices.Equal(order, []string{"first", "second"}) {
-		t.Errorf("they ended in the order %v", order)
+	one, two := b.await(conn, first), b.await(conn, second)
+	if two.Exchanges[0].RepliedAt.Before(one.Round.EndedAt) {
+		t.Errorf("the second was answered at %v, before the first ended at %v", two.Exchanges[0].RepliedAt, one.Round.EndedAt)
 	}
 }
 
