@@ -22,18 +22,41 @@ func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 	return l.store.Inbox(ctx, filter)
 }
 
-// Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored.
+// Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored. Where a call
+// was answered while that was checked, it is checked again: the store refuses another answer and takes the same one.
 func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
 	edit, err := l.about(ctx, in)
-	if err != nil {
-		return store.Resolved{}, err
+	for err == nil {
+		stored, failed := l.checkDecisions(ctx, edit, in)
+		if failed == nil {
+			return l.dispatcher.Decide(ctx, stored, l.storeOnly)
+		}
+		answered := countAnswered(edit.Approval)
+		if edit, err = l.about(ctx, in); err == nil && countAnswered(edit.Approval) == answered {
+			err = failed
+		}
 	}
+	return store.Resolved{}, err
+}
+
+// countAnswered returns how many calls of an approval are answered.
+func countAnswered(asked *regie.Approval) (n int) {
+	for i := range asked.Reviews {
+		if asked.Reviews[i].Decision != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// checkDecisions completes the decisions of a request for the store.
+func (l *local) checkDecisions(ctx context.Context, edit engine.Edit, in dispatch.DecideRequest) (store.Decide, error) {
 	stored := store.Decide{ApprovalID: in.ApprovalID, Request: in.Request, Previews: map[regie.ID]regie.Preview{}}
 	for _, decision := range in.Decisions {
 		decision.By, decision.At = author(in.By), time.Now().UTC()
 		means, err := l.complete(ctx, edit, decision)
 		if err != nil {
-			return store.Resolved{}, err
+			return stored, err
 		}
 		stored.Decisions = append(stored.Decisions, means.decision)
 		if means.edited != nil {
@@ -45,10 +68,10 @@ func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Re
 	}
 	for _, shown := range in.Shown {
 		if preview, edited := stored.Previews[shown.CallID]; edited && !sameWorld(preview.Preconditions, shown.Preconditions) {
-			return store.Resolved{}, regie.Errorf(regie.CodeStalePreview, "what the edited call would do is no longer what was shown: look at it again")
+			return stored, regie.Errorf(regie.CodeStalePreview, "what the edited call would do is no longer what was shown: look at it again")
 		}
 	}
-	return l.dispatcher.Decide(ctx, stored, l.storeOnly)
+	return stored, nil
 }
 
 // about is what a request decides on, each call once.

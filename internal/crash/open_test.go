@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/store/storetest"
 )
+
+var openStep = flag.Int("open-step", 1, "kill a migration at each operation on a file, or at one of so many from a random one on")
 
 // legacy is a database as a death has left it, with what was in it.
 type legacy struct {
@@ -181,7 +184,7 @@ func TestMigrationKills(t *testing.T) {
 		kills++
 		l.migrated(t, dir)
 	}
-	for n := 1; ; n++ {
+	for n := 1 + l.h.random.IntN(*openStep); ; n += *openStep {
 		dir := l.restore(t)
 		if !l.open(t, dir, "", n) {
 			break

@@ -16,6 +16,7 @@ var pinned = []struct {
 }{
 	{491843693, 2, "commands", "a command left a directory without a file, and the invariant took that for unreadable evidence"},
 	{491843727, 3, "commands", "the same"},
+	{141016416, 1, "paused", "an edited answer that came twice at once was refused: the first one had been carried out"},
 }
 
 // pin has a run replay the pinned sessions of so many engines.
