@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
+
+	"github.com/regie-run/regie"
 )
 
 // Tier is how far a command is confined (spec 8.2).
@@ -33,6 +36,20 @@ type Config struct {
 	Environ, Env []string
 	// Bwrap is the bubblewrap program; empty looks for it.
 	Bwrap string
+	// Processes and Memory, in bytes, bound a command with everything that it starts; zero means DefaultProcesses and DefaultMemory.
+	// Systems other than Linux do not count them.
+	Processes int
+	Memory    int64
+}
+
+// The bounds of a command where the configuration names none (decision 70).
+const (
+	DefaultProcesses = 512
+	DefaultMemory    = 4 << 30
+)
+
+func (c *Config) bounds() (processes int, memory int64) {
+	return cmp.Or(c.Processes, DefaultProcesses), cmp.Or(c.Memory, DefaultMemory)
 }
 
 // Command is one to be run.
@@ -62,6 +79,8 @@ type Result struct {
 	Signal string
 	// TimedOut says that its time was over, Stopped that its context ended: it was killed then.
 	TimedOut, Stopped bool
+	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT where the command was ended at that bound; else empty.
+	Exceeded regie.Code
 	// Left counts processes that it had left behind, and which were ended; zero also where the namespace ends them uncounted.
 	Left     int
 	Duration time.Duration
