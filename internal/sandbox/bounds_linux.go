@@ -87,6 +87,10 @@ func (s *supervisor) watchTree() bool {
 		if fits && began.Before(due) {
 			continue
 		}
+		if !fits && moreThan(s.processes) {
+			s.exceeded = regie.CodeProcessLimit
+			return true
+		}
 		last, lastPID = s.readUsage(), newest
 		if s.exceeded = s.judge(last); s.exceeded != "" {
 			return true
@@ -144,8 +148,7 @@ func (p *process) ownMemory() (own int64) {
 
 // machineLoad reads /proc/loadavg: how many threads the machine has, and the number of the process that it started last.
 func machineLoad() (threads, newest int) {
-	data, _ := os.ReadFile("/proc/loadavg")
-	if fields := bytes.Fields(data); len(fields) == 5 {
+	if fields := bytes.Fields(readAll("/proc/loadavg")); len(fields) == 5 {
 		_, all, _ := bytes.Cut(fields[3], []byte("/"))
 		threads, _ = strconv.Atoi(string(all))
 		newest, _ = strconv.Atoi(string(fields[4]))
@@ -176,7 +179,7 @@ func (j *job) limitThreads() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err != nil {
 		return err
 	}
-	limit.Max = min(limit.Max, uint64(threads+2*threadsEach*j.Processes))
+	limit.Max = min(limit.Max, uint64(threads+threadsEach*j.Processes))
 	limit.Cur = min(limit.Cur, limit.Max)
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &limit)
 }

@@ -99,6 +99,23 @@ func TestBounds_Processes(t *testing.T) {
 	})
 }
 
+// TestBounds_Probe has the flood of the probes fail where the bound is higher: it would show nothing else.
+func TestBounds_Probe(t *testing.T) {
+	asOrdinaryUserToo(t)
+	everyTier(t, func(t *testing.T, b *box) {
+		t.Helper()
+		if p, err := b.probeBounds(t.Context(), b.tier); err != nil || !p.Held {
+			t.Errorf("got %+v, %v", p, err)
+		}
+		c := b.command(probeName)
+		c.probe, c.Timeout = floodProbe, time.Second
+		b.config.Processes = floodProcesses + 1
+		if r := b.run(c); r.err != nil || r.Exceeded != "" || !r.TimedOut {
+			t.Errorf("within the bound: %+v, %v", r.Result, r.err)
+		}
+	})
+}
+
 // threadsName starts this program with 200 threads, for a minute at most.
 const threadsName = "regie-test-threads"
 
@@ -184,10 +201,11 @@ func TestEndHelper(t *testing.T) {
 		c := b.command("sh", "-c", `for i in $(seq 20); do setsid sleep $1 & done; echo ready; wait`, "sh", mark)
 		c.Timeout = 3 * time.Second
 		c.Output = func([]byte) {
-			walkTree(os.Getpid(), func(pid int) {
+			walkTree(os.Getpid(), func(pid int) bool {
 				if name, _ := os.ReadFile(procDir(pid) + "/cmdline"); bytes.HasSuffix(name, []byte(watchName+"\x00")) {
 					_ = syscall.Kill(pid, syscall.SIGSTOP)
 				}
+				return true
 			})
 		}
 		if r := b.run(c); r.err != nil || !r.TimedOut || r.Signal != "SIGKILL" {

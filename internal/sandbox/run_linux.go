@@ -41,7 +41,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
-	j.Processes, j.Memory = s.config.bounds()
+	j.Processes, j.Memory = s.Bounds()
 	var absent []string
 	var before []sign
 	var n *nests

@@ -48,10 +48,6 @@ const (
 	DefaultMemory    = 4 << 30
 )
 
-func (c *Config) bounds() (processes int, memory int64) {
-	return cmp.Or(c.Processes, DefaultProcesses), cmp.Or(c.Memory, DefaultMemory)
-}
-
 // Command is one to be run.
 type Command struct {
 	// Argv is the program with its arguments. Without a slash the program is looked for in PATH.
@@ -160,6 +156,11 @@ type Sandbox struct {
 
 // New returns a sandbox; nothing is tried yet.
 func New(c Config) *Sandbox { return &Sandbox{config: c} }
+
+// Bounds returns how many processes a command may have, and how much memory in bytes.
+func (s *Sandbox) Bounds() (processes int, memory int64) {
+	return cmp.Or(s.config.Processes, DefaultProcesses), cmp.Or(s.config.Memory, DefaultMemory)
+}
 
 // Network reports whether commands may reach other machines.
 func (s *Sandbox) Network() bool { return s.config.Network }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -33,10 +34,7 @@ const (
 
 // readStat reads one process or thread; ok is false where it is gone.
 func readStat(dir string) (p process, ok bool) {
-	data, err := os.ReadFile(dir + "/stat")
-	if err != nil {
-		return p, false
-	}
+	data := readAll(dir + "/stat")
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // the name before it may hold anything
 	if len(fields) <= statResident {
 		return p, false
@@ -88,11 +86,20 @@ var childrenListed = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// childrenOf lists the processes that any thread of a process has started, or adopted.
+// childrenOf lists the processes that any thread of a process has started, or adopted. It makes few system calls: in a flood this
+// process gets a small part of the processors.
 func childrenOf(pid int) (out []int) {
-	for _, thread := range numbersIn(procDir(pid) + "/task") {
-		data, _ := os.ReadFile(procDir(pid) + "/task/" + strconv.Itoa(thread) + "/children") // the thread may be gone
-		for field := range bytes.FieldsSeq(data) {
+	dir := procDir(pid) + "/task"
+	var stat unix.Stat_t
+	if unix.Stat(dir, &stat) != nil {
+		return nil
+	}
+	threads := []int{pid}
+	if stat.Nlink != 3 { // itself, its parent, and one for each thread
+		threads = numbersIn(dir)
+	}
+	for _, thread := range threads {
+		for field := range bytes.FieldsSeq(readAll(dir + "/" + strconv.Itoa(thread) + "/children")) {
 			if child, err := strconv.Atoi(string(field)); err == nil {
 				out = append(out, child)
 			}
@@ -101,9 +108,28 @@ func childrenOf(pid int) (out []int) {
 	return out
 }
 
-// walkTree visits the processes below root, each right after its parent, so that visit can stop it before it forks. It may miss
-// a process whose parent ends meanwhile: callers repeat.
-func walkTree(root int, visit func(pid int)) {
+// readAll reads a file of /proc, as os.ReadFile with half the system calls. It is empty where the process is gone.
+func readAll(path string) []byte {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 1024)
+	for {
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		if err != nil || n == 0 {
+			return data
+		}
+		if data = data[:len(data)+n]; len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
+}
+
+// walkTree visits the processes below root, each right after its parent, so that visit can stop it before it forks, until visit
+// returns false. It may miss a process whose parent ends meanwhile: callers repeat.
+func walkTree(root int, visit func(pid int) bool) {
 	children := childrenOf
 	if !childrenListed() {
 		table := map[int][]int{}
@@ -119,19 +145,38 @@ func walkTree(root int, visit func(pid int)) {
 		pid := next[len(next)-1]
 		next = next[:len(next)-1]
 		for _, child := range children(pid) {
-			if !seen[child] {
-				seen[child] = true
-				visit(child)
-				next = append(next, child)
+			if seen[child] {
+				continue
 			}
+			if seen[child] = true; !visit(child) {
+				return
+			}
+			next = append(next, child)
 		}
 	}
+}
+
+// moreThan reports whether there are more processes below this one than a number, in as little time as possible.
+func moreThan(processes int) bool {
+	found := 0
+	if os.Getpid() == 1 {
+		found = len(numbersIn("/proc")) - 1
+	} else {
+		walkTree(os.Getpid(), func(int) bool {
+			found++
+			return found <= processes
+		})
+	}
+	return found > processes
 }
 
 // readTree reads every process below root that has not ended and been adopted: that one is the helper's to collect.
 func readTree(root int) (out []process) {
 	var pids []int
-	walkTree(root, func(pid int) { pids = append(pids, pid) })
+	walkTree(root, func(pid int) bool {
+		pids = append(pids, pid)
+		return true
+	})
 	for _, pid := range pids {
 		if p, ok := readProcess(pid); ok && (!p.ended || p.parent != root) {
 			out = append(out, p)
@@ -146,7 +191,14 @@ func signalTree(signal syscall.Signal) {
 		_ = syscall.Kill(-1, signal)
 		return
 	}
-	walkTree(os.Getpid(), func(pid int) { _ = syscall.Kill(pid, signal) })
+	signalBelow(os.Getpid(), signal)
+}
+
+func signalBelow(root int, signal syscall.Signal) {
+	walkTree(root, func(pid int) bool {
+		_ = syscall.Kill(pid, signal)
+		return true
+	})
 }
 
 // freezeTree stops everything below this process and returns how many processes it found. It repeats until two passes in a row
@@ -155,6 +207,7 @@ func freezeTree() int {
 	known, own := map[int]bool{}, syscall.Getpgrp()
 	for quiet, began := 0, time.Now(); quiet < 2 && time.Since(began) < freezeTime; quiet++ {
 		signalTree(syscall.SIGSTOP)
+		signalTree(syscall.SIGSTOP) // most of what the first pass missed, before time goes into looking
 		groups := map[int]bool{own: true, 0: true, 1: true}
 		for _, p := range readTree(os.Getpid()) {
 			if p.ended {
@@ -206,7 +259,7 @@ func endTree() (left int) {
 // endHelper ends a helper that did not end in time, and before it everything below it: its orphans would escape.
 func endHelper(helper int, gone <-chan struct{}) {
 	for began, left := time.Now(), 1; left > 0 && time.Since(began) < helperGrace; {
-		walkTree(helper, func(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		signalBelow(helper, syscall.SIGKILL)
 		select {
 		case <-gone:
 			return
