@@ -16,9 +16,9 @@ import (
 // read only where it could have grown beyond a bound.
 const (
 	quickLook   = 5 * time.Millisecond   // while processes are being started
-	calmLook    = 40 * time.Millisecond  // while hardly any is
-	calmStarts  = 4                      // between two looks
-	memoryLook  = 200 * time.Millisecond // between two readings of the memory while there is room
+	calmLook    = 100 * time.Millisecond // while hardly any is
+	memoryLook  = 200 * time.Millisecond // between two readings of the memory while there is room, and while it is in use
+	idleLook    = 500 * time.Millisecond // while it stays the same
 	leastMemory = 10 * time.Millisecond  // while there is hardly any
 	readShare   = 10                     // what was spent on reading the tree is a tenth of the time at most
 )
@@ -65,9 +65,16 @@ func (s *supervisor) supervise() {
 
 // watchTree looks until the command is over, and returns true where it is to be halted.
 func (s *supervisor) watchTree() bool {
+	load, err := os.Open("/proc/loadavg")
+	if err != nil {
+		s.exceeded = regie.CodeProcessLimit // nothing can be counted here
+		return true
+	}
+	defer load.Close()
 	var last usage
-	lastPID, due := newestPID(), time.Now()
-	for wait, before := quickLook, lastPID; ; {
+	_, lastPID := readLoad(load)
+	due, memoryWait := time.Now(), memoryLook
+	for wait, lately := quickLook, lastPID; ; {
 		pause := unix.NsecToTimespec(wait.Nanoseconds())
 		_ = unix.Nanosleep(&pause, nil) // on this very thread, without the scheduler of Go
 		select {
@@ -77,11 +84,11 @@ func (s *supervisor) watchTree() bool {
 			return true
 		default:
 		}
-		newest := newestPID()
-		if wait = min(2*wait, calmLook); newest-before > calmStarts {
+		_, newest := readLoad(load)
+		if wait = min(2*wait, calmLook); newest-lately > s.processes/16 {
 			wait = quickLook
 		}
-		before = newest
+		lately = newest
 		began, started := time.Now(), newest-lastPID
 		fits := started >= 0 && last.processes+started <= s.processes && last.threads+started <= s.processes*threadsEach
 		if fits && began.Before(due) {
@@ -91,13 +98,17 @@ func (s *supervisor) watchTree() bool {
 			s.exceeded = regie.CodeProcessLimit
 			return true
 		}
+		before := last
 		last, lastPID = s.readUsage(), newest
 		if s.exceeded = s.judge(last); s.exceeded != "" {
 			return true
 		}
 		took := time.Since(began)
+		if memoryWait = min(2*memoryWait, idleLook); last != before {
+			memoryWait = memoryLook
+		}
 		room := 1 - float64(last.resident)/float64(s.memory)
-		due = time.Now().Add(max(leastMemory, readShare*took, time.Duration(room*float64(memoryLook))))
+		due = time.Now().Add(max(leastMemory, readShare*took, time.Duration(room*float64(memoryWait))))
 		wait = max(wait, took)
 	}
 }
@@ -146,9 +157,11 @@ func (p *process) ownMemory() (own int64) {
 	return own
 }
 
-// machineLoad reads /proc/loadavg: how many threads the machine has, and the number of the process that it started last.
-func machineLoad() (threads, newest int) {
-	if fields := bytes.Fields(readAll("/proc/loadavg")); len(fields) == 5 {
+// readLoad reads /proc/loadavg: how many threads the machine has, and the number of the process that it started last.
+func readLoad(file *os.File) (threads, newest int) {
+	data := make([]byte, 128)
+	n, _ := file.ReadAt(data, 0)
+	if fields := bytes.Fields(data[:n]); len(fields) == 5 {
 		_, all, _ := bytes.Cut(fields[3], []byte("/"))
 		threads, _ = strconv.Atoi(string(all))
 		newest, _ = strconv.Atoi(string(fields[4]))
@@ -156,25 +169,25 @@ func machineLoad() (threads, newest int) {
 	return threads, newest
 }
 
-func newestPID() int {
-	_, newest := machineLoad()
-	return newest
-}
-
 // beFirst has this thread run before the command's, as far as this process may: a flood must not keep it from running.
 func beFirst() {
-	realtime := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	realtime := unix.SchedAttr{Policy: unix.SCHED_RR, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	if unix.SchedSetAttr(0, &realtime, 0) == nil {
 		return
 	}
-	short := unix.SchedAttr{Size: unix.SizeofSchedAttr, Runtime: uint64(100 * time.Microsecond)} // an early turn, from Linux 6.12 on
+	short := unix.SchedAttr{Runtime: uint64(100 * time.Microsecond)} // an early turn, from Linux 6.12 on
 	_ = unix.SchedSetAttr(0, &short, 0)
 }
 
 // limitThreads is a second line behind the supervisor: the kernel refuses a fork far beyond the bound. It does not bind root, and
 // counts all of a user's threads, so there is room for those that the machine has.
 func (j *job) limitThreads() error {
-	threads, _ := machineLoad()
+	load, err := os.Open("/proc/loadavg")
+	if err != nil {
+		return err
+	}
+	defer load.Close()
+	threads, _ := readLoad(load)
 	limit := unix.Rlimit{}
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err != nil {
 		return err

@@ -119,17 +119,15 @@ func TestBounds_Probe(t *testing.T) {
 // threadsName starts this program with 200 threads, for a minute at most.
 const threadsName = "regie-test-threads"
 
-func init() {
-	testPrograms[threadsName] = func() {
-		for range 200 {
-			go func() {
-				runtime.LockOSThread()
-				_ = unix.Nanosleep(&unix.Timespec{Sec: 60}, nil)
-			}()
-		}
-		time.Sleep(time.Minute)
+var _ = addTestProgram(threadsName, func() {
+	for range 200 {
+		go func() {
+			runtime.LockOSThread()
+			_ = unix.Nanosleep(&unix.Timespec{Sec: 60}, nil)
+		}()
 	}
-}
+	time.Sleep(time.Minute)
+})
 
 func TestBounds_Threads(t *testing.T) {
 	asOrdinaryUserToo(t)
@@ -199,7 +197,7 @@ func TestEndHelper(t *testing.T) {
 		t.Helper()
 		mark := sleepMark()
 		c := b.command("sh", "-c", `for i in $(seq 20); do setsid sleep $1 & done; echo ready; wait`, "sh", mark)
-		c.Timeout = 3 * time.Second
+		c.Timeout = time.Second
 		c.Output = func([]byte) {
 			walkTree(os.Getpid(), func(pid int) bool {
 				if name, _ := os.ReadFile(procDir(pid) + "/cmdline"); bytes.HasSuffix(name, []byte(watchName+"\x00")) {
