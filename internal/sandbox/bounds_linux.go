@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// How often the supervisor looks. A look reads one line of /proc, which tells how many processes the machine has started; the tree is
-// read only where it could have grown beyond a bound.
+// How often the supervisor looks. A look reads one line of /proc, which tells how many processes
+// the machine has started; the tree is read only where it could have grown beyond a bound.
 const (
 	quickLook   = 5 * time.Millisecond   // while processes are being started
 	calmLook    = 100 * time.Millisecond // while hardly any is
@@ -44,7 +44,10 @@ type usage struct {
 }
 
 func startSupervisor(j *job) *supervisor {
-	s := &supervisor{processes: j.Processes, memory: j.Memory, halt: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{})}
+	s := &supervisor{
+		processes: j.Processes, memory: j.Memory,
+		halt: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}),
+	}
 	go s.supervise()
 	return s
 }
@@ -124,8 +127,9 @@ func (s *supervisor) judge(u usage) regie.Code {
 	}
 }
 
-// readUsage sums up the tree. Where the sum of what the processes have mapped is beyond the bound, what several of them share counts
-// once, and files that are only mapped do not count: the kernel takes their memory back.
+// readUsage sums up the tree. Where the sum of what the processes have mapped is beyond the bound,
+// what several of them share counts once, and files that are only mapped do not count: the kernel
+// takes their memory back.
 func (s *supervisor) readUsage() (u usage) {
 	tree := readTree(os.Getpid())
 	for _, p := range tree {
@@ -141,7 +145,8 @@ func (s *supervisor) readUsage() (u usage) {
 	return u
 }
 
-// ownMemory is a process's memory with its part of what it shares. A process that keeps others from reading it counts in full.
+// ownMemory is a process's memory with its part of what it shares. A process that keeps others
+// from reading it counts in full.
 func (p *process) ownMemory() (own int64) {
 	data, err := os.ReadFile(procDir(p.pid) + "/smaps_rollup")
 	if err != nil {
@@ -157,7 +162,8 @@ func (p *process) ownMemory() (own int64) {
 	return own
 }
 
-// readLoad reads /proc/loadavg: how many threads the machine has, and the number of the process that it started last.
+// readLoad reads /proc/loadavg: how many threads the machine has, and the number of the process
+// that it started last.
 func readLoad(file *os.File) (threads, newest int) {
 	data := make([]byte, 128)
 	n, _ := file.ReadAt(data, 0)
@@ -169,7 +175,8 @@ func readLoad(file *os.File) (threads, newest int) {
 	return threads, newest
 }
 
-// beFirst has this thread run before the command's, as far as this process may: a flood must not keep it from running.
+// beFirst has this thread run before the command's, as far as this process may: a flood must not
+// keep it from running.
 func beFirst() {
 	realtime := unix.SchedAttr{Policy: unix.SCHED_RR, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	if unix.SchedSetAttr(0, &realtime, 0) == nil {
@@ -179,8 +186,9 @@ func beFirst() {
 	_ = unix.SchedSetAttr(0, &short, 0)
 }
 
-// limitThreads is a second line behind the supervisor: the kernel refuses a fork far beyond the bound. It does not bind root, and
-// counts all of a user's threads, so there is room for those that the machine has.
+// limitThreads is a second line behind the supervisor: the kernel refuses a fork far beyond the
+// bound. It does not bind root, and counts all of a user's threads, so there is room for those
+// that the machine has.
 func (j *job) limitThreads() error {
 	load, err := os.Open("/proc/loadavg")
 	if err != nil {

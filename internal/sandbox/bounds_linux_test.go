@@ -21,8 +21,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// floods start at most 600 processes each, counted over their whole life, and each of those ends by itself after a minute.
-// $1 is the time that a sleeper sleeps, in which the test finds it again.
+// floods start at most 600 processes each, counted over their whole life, and each of those ends
+// by itself after a minute. $1 is the time that a sleeper sleeps, in which the test finds it
+// again.
 var floods = []struct{ name, script string }{
 	{"children", `for i in $(seq 600); do sleep $1 & done; wait`},
 	{"children left behind", `for i in $(seq 400); do sleep $1 & done`},
@@ -99,7 +100,8 @@ func TestBounds_Processes(t *testing.T) {
 	})
 }
 
-// TestBounds_Probe has the flood of the probes fail where the bound is higher: it would show nothing else.
+// TestBounds_Probe has the flood of the probes fail where the bound is higher: it would show
+// nothing else.
 func TestBounds_Probe(t *testing.T) {
 	asOrdinaryUserToo(t)
 	everyTier(t, func(t *testing.T, b *box) {

@@ -19,7 +19,8 @@ const (
 	floodSeconds   = 10
 )
 
-// probeBounds starts more processes in a tier than a command may have, and reports whether the command was ended for it.
+// probeBounds starts more processes in a tier than a command may have, and reports whether the
+// command was ended for it.
 func (s *Sandbox) probeBounds(ctx context.Context, tier Tier) (Probe, error) {
 	root, err := os.MkdirTemp("", "regie-probe-")
 	if err == nil {
@@ -31,7 +32,9 @@ func (s *Sandbox) probeBounds(ctx context.Context, tier Tier) (Probe, error) {
 	}
 	inner := New(s.config)
 	inner.config.Processes = floodLimit
-	result, err := inner.Run(ctx, Command{Argv: []string{probeName}, Root: root, Dir: root, Tier: tier, Timeout: tryTime, probe: floodProbe})
+	result, err := inner.Run(ctx, Command{
+		Argv: []string{probeName}, Root: root, Dir: root, Tier: tier, Timeout: tryTime, probe: floodProbe,
+	})
 	if err != nil {
 		return Probe{}, err
 	}

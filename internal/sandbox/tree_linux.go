@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezeTime bounds how long freezeTree looks for processes that still run: one in the kernel stops late.
+// freezeTime bounds how long freezeTree looks for processes that still run: one in the kernel
+// stops late.
 const freezeTime = 3 * time.Second
 
 // process is one entry of the tree below a helper.
@@ -50,7 +51,8 @@ func readStat(dir string) (p process, ok bool) {
 	return p, true
 }
 
-// readProcess reads a process. Where its first thread has ended before the others, one of those tells its state and memory.
+// readProcess reads a process. Where its first thread has ended before the others, one of those
+// tells its state and memory.
 func readProcess(pid int) (process, bool) {
 	dir := procDir(pid)
 	p, ok := readStat(dir)
@@ -86,8 +88,8 @@ var childrenListed = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// childrenOf lists the processes that any thread of a process has started, or adopted. It makes few system calls: in a flood this
-// process gets a small part of the processors.
+// childrenOf lists the processes that any thread of a process has started, or adopted. It makes
+// few system calls: in a flood this process gets a small part of the processors.
 func childrenOf(pid int) (out []int) {
 	dir := procDir(pid) + "/task"
 	var stat unix.Stat_t
@@ -108,7 +110,8 @@ func childrenOf(pid int) (out []int) {
 	return out
 }
 
-// readAll reads a file of /proc, as os.ReadFile with half the system calls. It is empty where the process is gone.
+// readAll reads a file of /proc, as os.ReadFile with half the system calls. It is empty where the
+// process is gone.
 func readAll(path string) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -127,8 +130,9 @@ func readAll(path string) []byte {
 	}
 }
 
-// walkTree visits the processes below root, each right after its parent, so that visit can stop it before it forks, until visit
-// returns false. It may miss a process whose parent ends meanwhile: callers repeat.
+// walkTree visits the processes below root, each right after its parent, so that visit can stop it
+// before it forks, until visit returns false. It may miss a process whose parent ends meanwhile:
+// callers repeat.
 func walkTree(root int, visit func(pid int) bool) {
 	children := childrenOf
 	if !childrenListed() {
@@ -156,7 +160,8 @@ func walkTree(root int, visit func(pid int) bool) {
 	}
 }
 
-// moreThan reports whether there are more processes below this one than a number, in as little time as possible.
+// moreThan reports whether there are more processes below this one than a number, in as little
+// time as possible.
 func moreThan(processes int) bool {
 	found := 0
 	if os.Getpid() == 1 {
@@ -170,7 +175,8 @@ func moreThan(processes int) bool {
 	return found > processes
 }
 
-// readTree reads every process below root that has not ended and been adopted: that one is the helper's to collect.
+// readTree reads every process below root that has not ended and been adopted: that one is the
+// helper's to collect.
 func readTree(root int) (out []process) {
 	var pids []int
 	walkTree(root, func(pid int) bool {
@@ -185,7 +191,8 @@ func readTree(root int) (out []process) {
 	return out
 }
 
-// signalTree sends a signal to everything below this process. The first process of a namespace reaches all of it at once.
+// signalTree sends a signal to everything below this process. The first process of a namespace
+// reaches all of it at once.
 func signalTree(signal syscall.Signal) {
 	if os.Getpid() == 1 {
 		_ = syscall.Kill(-1, signal)
@@ -201,8 +208,9 @@ func signalBelow(root int, signal syscall.Signal) {
 	})
 }
 
-// freezeTree stops everything below this process and returns how many processes it found. It repeats until two passes in a row
-// find nothing that still runs: a process can fork between being found and being stopped.
+// freezeTree stops everything below this process and returns how many processes it found. It
+// repeats until two passes in a row find nothing that still runs: a process can fork between being
+// found and being stopped.
 func freezeTree() int {
 	known, own := map[int]bool{}, syscall.Getpgrp()
 	for quiet, began := 0, time.Now(); quiet < 2 && time.Since(began) < freezeTime; quiet++ {
@@ -225,7 +233,8 @@ func freezeTree() int {
 	return len(known)
 }
 
-// haltTree freezes and kills everything below this process until over is closed. Somebody else collects what has ended.
+// haltTree freezes and kills everything below this process until over is closed. Somebody else
+// collects what has ended.
 func haltTree(over <-chan struct{}) {
 	freezeTree()
 	for {
@@ -238,7 +247,8 @@ func haltTree(over <-chan struct{}) {
 	}
 }
 
-// endTree ends everything below this process, which orphans are given to, and returns how many processes there were.
+// endTree ends everything below this process, which orphans are given to, and returns how many
+// processes there were.
 func endTree() (left int) {
 	left = freezeTree()
 	for {
@@ -256,7 +266,8 @@ func endTree() (left int) {
 	}
 }
 
-// endHelper ends a helper that did not end in time, and before it everything below it: its orphans would escape.
+// endHelper ends a helper that did not end in time, and before it everything below it: its orphans
+// would escape.
 func endHelper(helper int, gone <-chan struct{}) {
 	for began, left := time.Now(), 1; left > 0 && time.Since(began) < helperGrace; {
 		signalBelow(helper, syscall.SIGKILL)
