@@ -61,6 +61,8 @@ const (
 	CodeToolChanged      Code = "TOOL_CHANGED"       // a tool is no longer what was shown (spec 11.3)
 	CodeNoSandbox        Code = "NO_SANDBOX"         // a command was not run because nothing confines it (spec 8.2)
 	CodeNoProgram        Code = "NO_PROGRAM"         // a command names a program that is not there
+	CodeProcessLimit     Code = "PROCESS_LIMIT"      // a command had more processes than it may have (decision 70)
+	CodeMemoryLimit      Code = "MEMORY_LIMIT"       // a command used more memory than it may
 	CodeServerDown       Code = "SERVER_DOWN"        // a tool's server cannot be reached: nothing was sent
 	CodeServerLost       Code = "SERVER_LOST"        // the connection to a tool's server broke after the call was sent
 	CodeTimeout          Code = "TIMEOUT"            // a tool or model took too long

@@ -19,6 +19,7 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 	shell := c.File.Shell
 	settings := sandbox.Config{
 		Network: shell.Network, Environ: os.Environ(), Env: shell.Env, Read: shell.Read,
+		Processes: shell.MaxProcesses, Memory: shell.MaxMemoryBytes,
 	}
 	if shell.Sandbox != config.SandboxAuto {
 		settings.Tier = sandbox.Tier(shell.Sandbox)

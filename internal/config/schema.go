@@ -66,6 +66,8 @@ func keyRules() map[string]keyRule {
 		"shell.sandbox":                     words(SandboxAuto, "bubblewrap", "landlock", "none"),
 		"shell.network":                     {fallback: false},
 		"shell.max_timeout":                 {fallback: "10m"},
+		"shell.max_processes":               {least: leastProcesses, zero: true, fallback: 512},
+		"shell.max_memory_bytes":            {least: leastMemory, zero: true, fallback: 4 << 30},
 		"agents.main.temperature":           {most: 2},
 		"slots.chat":                        {least: 1, fallback: Slots{}.Capacity().Chat},
 		"slots.automation":                  {least: 1, fallback: Slots{}.Capacity().Automation},

@@ -16,6 +16,10 @@ type Shell struct {
 	Network bool `yaml:"network"`
 	// MaxTimeout is how long a call may let a command run; zero means ten minutes.
 	MaxTimeout time.Duration `yaml:"max_timeout"`
+	// MaxProcesses and MaxMemoryBytes bound a command with everything that it starts; zero means 512 processes and 4 GiB of resident
+	// memory. Only Linux counts them.
+	MaxProcesses   int   `yaml:"max_processes"`
+	MaxMemoryBytes int64 `yaml:"max_memory_bytes"`
 	// Env are variables of the environment that commands get beside those that every program needs.
 	Env []string `yaml:"env"`
 	// Read are absolute paths that commands may read beside the system's programs.
@@ -25,6 +29,12 @@ type Shell struct {
 // SandboxAuto leaves the sandbox to what works on the machine.
 const SandboxAuto = "auto"
 
+// Below these bounds hardly any command runs.
+const (
+	leastProcesses = 16
+	leastMemory    = 64 << 20
+)
+
 func (s *Shell) check(path string) error {
 	switch s.Sandbox {
 	case "", SandboxAuto, "bubblewrap", "landlock", "none":
@@ -33,6 +43,12 @@ func (s *Shell) check(path string) error {
 	}
 	if s.MaxTimeout != 0 && (s.MaxTimeout < time.Second || s.MaxTimeout > 24*time.Hour) {
 		return regie.Errorf(regie.CodeBadRequest, "shell.max_timeout in %s must be between 1s and 24h", path)
+	}
+	if s.MaxProcesses != 0 && s.MaxProcesses < leastProcesses {
+		return regie.Errorf(regie.CodeBadRequest, "shell.max_processes in %s must be at least 16", path)
+	}
+	if s.MaxMemoryBytes != 0 && s.MaxMemoryBytes < leastMemory {
+		return regie.Errorf(regie.CodeBadRequest, "shell.max_memory_bytes in %s must be at least 67108864", path)
 	}
 	for _, name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00 ") {

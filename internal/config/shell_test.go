@@ -7,8 +7,8 @@ import (
 )
 
 func TestShell(t *testing.T) {
-	f, err := parseFile("x", []byte("shell: {sandbox: landlock, network: true, max_timeout: 2m, env: [A, B_C], read: [/srv/models]}\n"))
-	if err != nil || f.Shell.Sandbox != "landlock" || !f.Shell.Network || f.Shell.MaxTimeout != 2*time.Minute || len(f.Shell.Env) != 2 || f.Shell.Read[0] != "/srv/models" {
+	f, err := parseFile("x", []byte("shell: {sandbox: landlock, network: true, max_timeout: 2m, max_processes: 16, max_memory_bytes: 67108864, env: [A, B_C], read: [/srv/models]}\n"))
+	if err != nil || f.Shell.Sandbox != "landlock" || !f.Shell.Network || f.Shell.MaxTimeout != 2*time.Minute || f.Shell.MaxProcesses != 16 || f.Shell.MaxMemoryBytes != 64<<20 || len(f.Shell.Env) != 2 || f.Shell.Read[0] != "/srv/models" {
 		t.Errorf("%+v, %v", f.Shell, err)
 	}
 	for text, want := range map[string]string{
@@ -16,6 +16,8 @@ func TestShell(t *testing.T) {
 		"shell: {max_timeout: 1ms}":       "between 1s and 24h",
 		"shell: {max_timeout: 25h}":       "between 1s and 24h",
 		"shell: {max_timeout: -1s}":       "between 1s and 24h",
+		"shell: {max_processes: 15}":      "at least 16",
+		"shell: {max_memory_bytes: 1}":    "at least 67108864",
 		"shell: {env: [A=b]}":             "no name of a variable",
 		`shell: {env: [""]}`:              "no name of a variable",
 		"shell: {read: [models]}":         "not an absolute path",

@@ -30,6 +30,8 @@ var statuses = map[regie.Code]int{
 	regie.CodeReplayMismatch:  http.StatusUnprocessableEntity,
 	regie.CodeFileTooLarge:    http.StatusRequestEntityTooLarge,
 	regie.CodeContextTooLarge: http.StatusRequestEntityTooLarge,
+	regie.CodeProcessLimit:    http.StatusUnprocessableEntity,
+	regie.CodeMemoryLimit:     http.StatusUnprocessableEntity,
 
 	regie.CodeTooLarge:       http.StatusRequestEntityTooLarge,
 	regie.CodeRequestTimeout: http.StatusRequestTimeout,

@@ -9,9 +9,16 @@
 // and tells how it ended, and below that enter, which gives up every right and becomes the command. In the tier Bubblewrap watch is
 // the first process of a process namespace, so that nothing outlives it; elsewhere it is the one that orphans are given to.
 //
+// # Bounds
+//
+// On Linux watch counts everything below it and ends the command beyond a number of processes, of threads, or of bytes of resident
+// memory. It freezes the whole tree before it kills it, so that nothing is started meanwhile. Elsewhere only the time is bounded, and
+// the process group is ended: a process that leaves the group escapes.
+//
 // # Who owns what
 //
 // Run has three goroutines, which end before it returns: one starts the helper and waits for it, on a thread of its own, because helpers die
 // with the thread that started them; one reads the output; one reads what the helper reports. In the helper, watch has one goroutine that
-// waits for the end of what it is told (its starter's death included), one for the start of the command, and one for timers.
+// waits for the end of what it is told (its starter's death included), one for the start of the command, and one,
+// the supervisor, that counts and ends what is below.
 package sandbox

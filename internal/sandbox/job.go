@@ -1,5 +1,7 @@
 package sandbox
 
+import "github.com/regie-run/regie"
+
 // job is what a helper is told to do, by a pipe, as one line of JSON.
 type job struct {
 	Argv    []string `json:"argv"`
@@ -16,6 +18,9 @@ type job struct {
 	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
 	// Until is when the command may begin at the latest, by the clock that counts from the machine's start, in nanoseconds; zero: at any time.
 	Until int64 `json:"until,omitempty"`
+	// Processes and Memory, in bytes, bound the command with everything that it starts.
+	Processes int   `json:"processes"`
+	Memory    int64 `json:"memory"`
 	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
 	Temp string `json:"temp,omitempty"`
 }
@@ -45,6 +50,8 @@ type report struct {
 	Refused string `json:"refused,omitempty"`  // the command was never run, and why
 	NoEntry bool   `json:"no_entry,omitempty"` // because there is no such program
 	Late    bool   `json:"late,omitempty"`     // because it was too late to begin
+	// Exceeded is the code of the bound that the command was ended at.
+	Exceeded regie.Code `json:"exceeded,omitempty"`
 }
 
 // The names under which this program starts itself as a helper: what it is called, which no file and no argument decides.

@@ -5,10 +5,22 @@ import (
 	"testing"
 )
 
+// testPrograms are what this program does for a test where it is started under one of these names.
+var testPrograms = map[string]func(){}
+
+func addTestProgram(name string, run func()) bool {
+	testPrograms[name] = run
+	return true
+}
+
 // TestMain lets the test's own program be the helper that commands run under.
 func TestMain(m *testing.M) {
 	if code, ours := Stage(os.Args); ours {
 		os.Exit(code)
+	}
+	if run := testPrograms[os.Args[0]]; run != nil {
+		run()
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

@@ -118,6 +118,9 @@ var attacks = []attack{
 
 // probe runs every attack and prints what came of it.
 func probe(args []string) int {
+	if len(args) == 2 && args[1] == floodProbe {
+		return flood()
+	}
 	var t targets
 	if len(args) < 2 || json.Unmarshal([]byte(args[1]), &t) != nil {
 		return 2

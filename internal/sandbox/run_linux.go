@@ -22,6 +22,9 @@ import (
 // stopGrace is how long a helper may take to end everything before it is ended itself.
 const stopGrace = killGrace + 2*time.Second
 
+// helperGrace is how long everything below a helper that did not end is killed before the helper is.
+const helperGrace = 10 * time.Second
+
 // Run runs a command in its workspace and returns how it ended; everything that it has started has ended too then. Errors say that it was
 // never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program,
 // CodeStale where its time to begin is over. CodeToolError is one whose end is not known.
@@ -38,6 +41,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
+	j.Processes, j.Memory = s.Bounds()
 	var absent []string
 	var before []sign
 	var n *nests
@@ -209,11 +213,7 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 	select {
 	case <-gone:
 	case <-timer.C:
-		for _, pid := range descendants(r.cmd.Process.Pid) { // bubblewrap's second process does not die with the first
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		_ = r.cmd.Process.Kill()
-		<-gone
+		endHelper(r.cmd.Process.Pid, gone)
 	}
 	return result
 }
@@ -237,7 +237,7 @@ func (e ended) into(result Result, said *beginning) (Result, error) {
 	case !e.report.Done:
 		return result, regie.Errorf(regie.CodeToolError, "the helper that watches the command was ended: nobody knows how the command ended")
 	}
-	result.Exit, result.Left = e.report.Exit, e.report.Left
+	result.Exit, result.Left, result.Exceeded = e.report.Exit, e.report.Left, e.report.Exceeded
 	if e.report.Signal != 0 {
 		result.Signal = unix.SignalName(syscall.Signal(e.report.Signal))
 	}

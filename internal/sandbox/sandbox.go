@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
+
+	"github.com/regie-run/regie"
 )
 
 // Tier is how far a command is confined (spec 8.2).
@@ -33,7 +36,17 @@ type Config struct {
 	Environ, Env []string
 	// Bwrap is the bubblewrap program; empty looks for it.
 	Bwrap string
+	// Processes and Memory, in bytes, bound a command with everything that it starts; zero means DefaultProcesses and DefaultMemory.
+	// Systems other than Linux do not count them.
+	Processes int
+	Memory    int64
 }
+
+// The bounds of a command where the configuration names none (decision 70).
+const (
+	DefaultProcesses = 512
+	DefaultMemory    = 4 << 30
+)
 
 // Command is one to be run.
 type Command struct {
@@ -62,6 +75,8 @@ type Result struct {
 	Signal string
 	// TimedOut says that its time was over, Stopped that its context ended: it was killed then.
 	TimedOut, Stopped bool
+	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT where the command was ended at that bound; else empty.
+	Exceeded regie.Code
 	// Left counts processes that it had left behind, and which were ended; zero also where the namespace ends them uncounted.
 	Left     int
 	Duration time.Duration
@@ -141,6 +156,11 @@ type Sandbox struct {
 
 // New returns a sandbox; nothing is tried yet.
 func New(c Config) *Sandbox { return &Sandbox{config: c} }
+
+// Bounds returns how many processes a command may have, and how much memory in bytes.
+func (s *Sandbox) Bounds() (processes int, memory int64) {
+	return cmp.Or(s.config.Processes, DefaultProcesses), cmp.Or(s.config.Memory, DefaultMemory)
+}
 
 // Network reports whether commands may reach other machines.
 func (s *Sandbox) Network() bool { return s.config.Network }

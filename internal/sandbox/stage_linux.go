@@ -77,17 +77,20 @@ func watch() int {
 	}
 	begun := make(chan refusal, 1)
 	go func() { begun <- readRefusal(failed) }()
+	supervisor := startSupervisor(&j)
 	go func() {
 		if polite := <-ended; polite { // where nobody waits any more, what the command does from now on is seen by nobody
 			signalTree(syscall.SIGTERM)
 			time.Sleep(killGrace)
 		}
-		signalTree(syscall.SIGKILL) // the one that is waited for among them
+		close(supervisor.halt)
 	}()
 	// Said before it is known: whoever hears it must assume that something has happened from here on.
 	say(report{Started: true})
 	end := await(pid)
-	end.Done, end.Left = true, killTree()
+	close(supervisor.over)
+	<-supervisor.ended
+	end.Done, end.Left, end.Exceeded = true, supervisor.left, supervisor.exceeded
 	if j.Temp != "" {
 		removeAll(j.Temp)
 	}
@@ -219,6 +222,9 @@ const insideID = 1000
 // confine takes the rights away, the last one the right to make system calls.
 func (j *job) confine() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil { // a core file holds what the command had in memory
+		return err
+	}
+	if err := j.limitThreads(); err != nil {
 		return err
 	}
 	if j.Tier == None {

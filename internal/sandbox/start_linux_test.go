@@ -68,8 +68,8 @@ func children(of int) (out []int) {
 
 // alive reports whether a process runs or waits.
 func alive(pid int) bool {
-	_, there := parentOf(pid)
-	return there
+	p, there := readStat(procDir(pid))
+	return there && !p.ended
 }
 
 // TestKilledHelper kills bubblewrap's first process under a command, as the system does that runs out of memory: the command is killed with it.

@@ -57,6 +57,11 @@ func (s *Sandbox) try(ctx context.Context, tier Tier) Check {
 	if check.Err != nil && tier == Bubblewrap && !namespaces() {
 		check.Missing = MissingNamespaces
 	}
+	if check.Err == nil {
+		var bound Probe
+		bound, check.Err = s.probeBounds(ctx, tier)
+		check.Probes = append(check.Probes, bound)
+	}
 	return check
 }
 

@@ -53,8 +53,13 @@ func callError(err error) *regie.CallError {
 
 // unknown is the outcome that only evidence or a person ends (decision 5).
 func unknown(err error) Outcome {
+	problem := callError(err)
+	code := regie.CodeOutcomeUnknown
+	if problem.Code == regie.CodeProcessLimit || problem.Code == regie.CodeMemoryLimit { // the same call ends there again
+		code = problem.Code
+	}
 	return Outcome{State: regie.CallUnknown, Error: &regie.CallError{
-		Code: regie.CodeOutcomeUnknown, Message: "outcome unknown: " + callError(err).Message, Hint: "verify before you try again",
+		Code: code, Message: "outcome unknown: " + problem.Message, Hint: "verify before you try again",
 	}}
 }
 

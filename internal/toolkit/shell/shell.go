@@ -266,6 +266,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 		return tool.Result{}, tool.NotDone{Err: err}
 	case err != nil:
 		return tool.Result{}, err
+	case result.Exceeded != "" && !result.Stopped:
+		return tool.Result{}, k.exceeded(result.Exceeded, said)
 	case result.TimedOut:
 		return tool.Result{}, regie.Errorf(regie.CodeTimeout,
 			"the command was ended after %s, with everything that it had started; what it did until then stays. %s", timeout, brief(said))
@@ -274,6 +276,17 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 			regie.CommandStopped+"the command was ended, with everything that it had started; what it did until then stays. %s", brief(said))
 	}
 	return tool.Result{Content: report(result, said), Rest: "run it again with its output in a file of the workspace, and read that"}, nil
+}
+
+// exceeded says at which bound a command was ended.
+func (k *toolkit) exceeded(code regie.Code, said *sandbox.Excerpt) error {
+	processes, memory := k.sandbox.Bounds()
+	if code == regie.CodeMemoryLimit {
+		return regie.Errorf(code, "the command was ended, with everything that it had started: it used more than %d MiB of memory (shell.max_memory_bytes); "+
+			"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", memory>>20, brief(said))
+	}
+	return regie.Errorf(code, "the command was ended, with everything that it had started: it had more than %d processes, or too many threads (shell.max_processes); "+
+		"what it did until then stays. Start fewer at once, or ask a person to raise the limit. %s", processes, brief(said))
 }
 
 // shellArgv is the shell that runs what is not literal; the command is its last argument. Models write for bash, and a shell without its

@@ -117,6 +117,22 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestExceeded ends a command with more processes than it may have, and says so to the model.
+func TestExceeded(t *testing.T) {
+	for _, tier := range tiers {
+		t.Run(string(tier), func(t *testing.T) {
+			d := newDesk(t, sandbox.Config{Tier: tier, Processes: 20})
+			got := d.call(t.Context(), map[string]any{"command": "echo begun; for i in $(seq 40); do sleep 30 & done; wait"})
+			if got.State != regie.CallUnknown || got.Error == nil || got.Error.Code != regie.CodeProcessLimit {
+				t.Fatalf("got %s %q, %+v", got.State, got.Result, got.Error)
+			}
+			if text := got.Error.Message; !strings.Contains(text, "more than 20 processes") || !strings.Contains(text, "shell.max_processes") || !strings.Contains(text, "begun") {
+				t.Errorf("it says %q", text)
+			}
+		})
+	}
+}
+
 // TestNotRun is what fails without anything having happened.
 func TestNotRun(t *testing.T) {
 	d := newDesk(t, sandbox.Config{Tier: sandbox.Landlock})
