@@ -14,6 +14,7 @@ NODETIME ?= 5m
 SEEDS ?= 2000
 SEED ?= 1
 CRASHSEED ?= 0
+OPENSTEP ?= 1
 SIMTIME ?= 60m
 STORE ?=
 BENCH ?= ./internal/bench
@@ -88,11 +89,12 @@ fmt-check: ## list files that gofumpt would change, and fail if there are any
 swap: ## swap links under the hands of every tool for files for SWAPTIME: nothing may be read or changed outside
 	$(GO) test ./internal/toolkit/files -run 'TestAttacks|TestSwapRace' -count=1 -v -args -race-time=$(SWAPTIME)
 
-crash: ## kill the program KILLS times, also at every fault point, and count the effects; lost writes, migrations, the seeded bugs too
-	$(GO) test -tags faults ./internal/crash -skip 'TestNode' -count=1 -timeout $(CRASHTIME) -v -args -seed=$(CRASHSEED) -kills=$(KILLS) -outages=$$(($(KILLS) / 5))
+crash: ## kill the program KILLS times, also at every fault point, and count the effects; lost writes, migrations (one operation of OPENSTEP), the seeded bugs too
+	$(GO) test -tags faults ./internal/crash -skip 'TestNode' -count=1 -timeout $(CRASHTIME) -v -args -seed=$(CRASHSEED) -kills=$(KILLS) -outages=$$(($(KILLS) / 5)) -open-step=$(OPENSTEP)
 
-on-postgres: ## the engine's tests on the PostgreSQL of REGIE_TEST_POSTGRES, and KILLS deaths of the program on it
-	REGIE_TEST_STORE=postgres $(GO) test $(INTEST) ./internal/app -count=1 -timeout 25m
+PGTESTS ?= .
+on-postgres: ## the tests PGTESTS of internal/app on the PostgreSQL of REGIE_TEST_POSTGRES, and KILLS deaths of the program on it
+	REGIE_TEST_STORE=postgres $(GO) test $(INTEST) ./internal/app -run '$(PGTESTS)' -count=1 -timeout 25m
 	$(GO) test -tags faults ./internal/crash -run 'TestCrash$$' -count=1 -timeout $(CRASHTIME) -v -args -seed=$(CRASHSEED) -kills=$(KILLS) -postgres
 
 nodes: ## two engines on one database, then three, each for NODETIME, killed and stopped under load; the bugs that show only there
