@@ -37,8 +37,8 @@ func TestCircles(t *testing.T) {
 		failing := action(t, "x.fail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "not today")}
 		}, nil)
-		m := newModel(t, says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok"))
-		view := newBed(t, m, counted(t, &runs), failing).run(everything)
+		act := []http.HandlerFunc{says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok")}
+		view := newBed(t, newModel(t, act...), counted(t, &runs), failing).run(everything)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "NOT_RUN ANTI_LOOP")
 		if told := view.Exchanges[2].Calls[0].Result; runs.Load() != 1 || !strings.Contains(told, "ANTI_LOOP_ID") || !strings.Contains(told, "done") {
 			t.Errorf("%d runs, told %q", runs.Load(), told)
@@ -49,9 +49,11 @@ func TestCircles(t *testing.T) {
 		other := action(t, "x.other", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 			return tool.Result{Content: "other"}, nil
 		}, nil)
-		m := newModel(t, says("", call{"same", "x__other", `{}`}), says("", call{"same", "x__act", `{}`}), says("", call{"b", "x__other", `{}`}),
-			says("", call{"same", "x__act", `{}`}), says("ok"))
-		view := newBed(t, m, counted(t, &runs), other).run(everything)
+		act := []http.HandlerFunc{
+			says("", call{"same", "x__other", `{}`}), says("", call{"same", "x__act", `{}`}), says("", call{"b", "x__other", `{}`}),
+			says("", call{"same", "x__act", `{}`}), says("ok"),
+		}
+		view := newBed(t, newModel(t, act...), counted(t, &runs), other).run(everything)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "NOT_RUN ANTI_LOOP")
 		if runs.Load() != 1 {
 			t.Errorf("%d runs", runs.Load())

@@ -13,8 +13,11 @@ import (
 var keyPrefixes = []struct{ prefix, vendor string }{
 	{"sk-ant-", "anthropic"},
 	{"sk-or-", "openrouter"},
-	{"sk-proj-", "openai"}, {"sk-svcacct-", "openai"}, {"sk-admin-", "openai"},
-	{"AIza", "gemini"}, {"AQ.", "gemini"},
+	{"sk-proj-", "openai"},
+	{"sk-svcacct-", "openai"},
+	{"sk-admin-", "openai"},
+	{"AIza", "gemini"},
+	{"AQ.", "gemini"},
 	{"gsk_", "groq"},
 	{"pplx-", "perplexity"},
 	{"xai-", "xai"},

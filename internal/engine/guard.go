@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -128,28 +127,6 @@ func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 	for i := range calls {
 		g.add(&calls[i], wireID(message, &calls[i]))
 	}
-}
-
-// wireID returns the id that the model gave a call, empty without one: the row has another where it repeats (decision 8).
-func wireID(message *regie.Message, call *regie.Call) string {
-	if message.AI != nil {
-		for i := range message.AI.Parts {
-			if part := &message.AI.Parts[i]; part.CallID == call.ID && part.ProviderCallID != "" {
-				return part.ProviderCallID
-			}
-		}
-	}
-	if reissued(call) {
-		return ""
-	}
-	return call.ProviderCallID
-}
-
-// forgetUndone forgets the ids of the round that a person took back: its actions may run again.
-func (g *guard) forgetUndone(undone *regie.Undone) {
-	maps.DeleteFunc(g.byID, func(_ callKey, entry *remembered) bool {
-		return undone == nil || entry.call.RoundID == undone.RoundID
-	})
 }
 
 // news reports whether a message gives a reason to do once more what was just done: a person spoke, a task came back, or what was done
@@ -499,10 +476,4 @@ func brought(call *regie.Call) regie.Hash {
 	data = append(append(append(data, asked...), call.State...), 0)
 	data = append(append(append(data, problem...), 0), result...)
 	return regie.HashOf(data)
-}
-
-// reissued reports whether a call's provider id was made here because the model's own repeated, or was none (decision 8).
-// A copy in a fork has the provider id of the call that was made.
-func reissued(call *regie.Call) bool {
-	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() && call.ProviderCallID == "call_"+call.CopyOf.String()
 }
