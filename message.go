@@ -98,6 +98,8 @@ type Part struct {
 	CallID    ID     `json:"call_id,omitzero"`
 	Tool      string `json:"tool,omitempty"`
 	Arguments Hash   `json:"arguments,omitzero"`
+	// ProviderCallID is the id that the model gave the call, where the row has another one because it repeats (decision 8).
+	ProviderCallID string `json:"provider_call_id,omitempty"`
 	// Media is an attachment shown at this place.
 	Media *Attachment `json:"media,omitempty"`
 }

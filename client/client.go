@@ -270,6 +270,9 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	if dispatch.IsUnattended(ctx) {
+		request.Header.Set(dispatch.UnattendedHeader, "true")
+	}
 	if in != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

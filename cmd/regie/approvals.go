@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,12 +26,22 @@ func (c *command) approvalsCommand() *cobra.Command {
 		Use: "approvals", Args: usage(cobra.NoArgs), Short: c.text.T("What waits for your approval or answer"),
 		Long: c.text.T("What waits for your approval or answer in this workspace, oldest first.\n\nAn ID is written as its last characters (four or more), as it is shown; last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.inbox(cmd.Context(), asJSON, all, func(conn *app.Conn, root string) (store.Inbox, error) {
+			err := c.inbox(cmd.Context(), asJSON, all, func(conn *app.Conn, root string) (store.Inbox, error) {
 				if all {
 					root = ""
 				}
 				return conn.Inbox(cmd.Context(), store.InboxFilter{Root: root, Brief: !asJSON})
 			}, (*chat.Page).Inbox)
+			if err != nil {
+				return err
+			}
+			root, err := c.scope(cmd.Context(), all)
+			if err != nil {
+				return err
+			}
+			runs, err := c.stuckRuns(cmd.Context(), root)
+			c.tellStuck(runs)
+			return err
 		},
 	}
 	show := &cobra.Command{
@@ -63,6 +74,26 @@ func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(
 	page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now, Everywhere: everywhere}
 	show(page, inbox)
 	return page.Err()
+}
+
+// stuckRuns are the runs among the newest of a workspace that wait for settings of a provider which are not here any more.
+func (c *command) stuckRuns(ctx context.Context, root string) ([]store.RoundSummary, error) {
+	runs, err := look(ctx, c, nil, func(conn *app.Conn) ([]store.RoundSummary, error) {
+		return conn.List(ctx, store.RoundFilter{Root: root, Limit: stuckSought})
+	})
+	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool { return !r.Stuck }), err
+}
+
+// stuckSought bounds how many of the newest runs are looked at.
+const stuckSought = 200
+
+// tellStuck prints the runs that wait for settings, and what to do about each.
+func (c *command) tellStuck(runs []store.RoundSummary) {
+	for i := range runs {
+		id := chat.Short(runs[i].Round.ID)
+		c.tell(c.text.T("! the run %s waits: it was started with another address or key of %s. Bring these settings back and run: regie run --resume %s",
+			id, runs[i].Round.Provider, id))
+	}
 }
 
 // decideFlags are those of approve, deny and answer.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/plain"
@@ -54,6 +55,16 @@ func (c *command) subject(failed error) doctor.Subject {
 	}
 	return doctor.Subject{
 		Config: c.config, ConfigError: failed, ConfigFlag: c.flags.Config, Env: os.Getenv, Environ: os.Environ(), Dir: dir, Now: time.Now,
+		Stuck: func(ctx context.Context) (ids []string) {
+			runs, err := c.stuckRuns(ctx, "")
+			if err != nil { // the other checks say why
+				return nil
+			}
+			for i := range runs {
+				ids = append(ids, chat.Short(runs[i].Round.ID))
+			}
+			return ids
+		},
 		Terminals: [3]bool{isTerminal(c.stdin), isTerminal(c.stdout), isTerminal(c.stderr)},
 	}
 }

@@ -107,6 +107,11 @@ func (c *command) looked(f *app.Found) {
 		if os.Getenv(variable) != "" {
 			state = c.text.T("set")
 		}
+		for _, p := range c.config.Providers {
+			if owner := p.ForeignKey(); owner != "" && p.Origin["api_key"] == variable {
+				state = c.text.T("holds a key of %s, which is not sent to %s: regie setup stores it", owner, p.BaseURL)
+			}
+		}
 		line(variable, state)
 	}
 	for _, name := range f.Keys {

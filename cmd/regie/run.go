@@ -210,6 +210,9 @@ func (f *runFlags) timed(ctx context.Context) (context.Context, context.CancelFu
 
 // begin reads the job, attaches to an engine and follows the run to its end.
 func (c *command) begin(ctx context.Context, f runFlags, args []string, signals signals) (outcome, err error) {
+	if f.unattended {
+		ctx = dispatch.WithUnattended(ctx)
+	}
 	var request dispatch.RunRequest
 	if f.resume == "" {
 		if request, err = c.request(ctx, f, args, signals.first); err != nil {

@@ -72,8 +72,8 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 		choices = append(choices, choice{c.text.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])), func() error { return c.take(ctx, in, p) }})
 	}
 	choices = append(choices,
-		choice{c.text.T("paste a key (%s)", c.keyed()), func() error { return c.pasteKey(ctx, in) }},
-		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in) }},
+		choice{c.text.T("paste a key (%s)", strings.Join(config.KeyVendors(), ", ")), func() error { return c.pasteKey(ctx, in) }},
+		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in, "") }},
 		choice{c.text.T("the demo: a few rules, no model, nothing to pay"), func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) }})
 	for {
 		fmt.Fprintln(c.stderr)
@@ -245,8 +245,15 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	if err := plausible(key); err != nil {
 		return err
 	}
-	kind := config.TypeOfKey(key)
-	name := kind.Name
+	name := config.VendorOfKey(key)
+	if !slices.Contains(config.KeyVendors(), name) {
+		if name, err = c.askVendor(in, name); err != nil {
+			return err
+		}
+	}
+	if name == "" {
+		return c.nameServer(ctx, in, key)
+	}
 	probe := config.Flags{Provider: name, DataDir: c.flags.DataDir}
 	settings, err := config.Load(func(variable string) string { // what the variables say of other servers does not belong to this key
 		if strings.HasPrefix(variable, "REGIE_") {
@@ -261,12 +268,32 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	return c.take(ctx, in, pasted(p, key))
 }
 
-func (c *command) nameServer(ctx context.Context, in *bufio.Reader) error {
+// askVendor asks which vendor a key is for, empty for a server of another address. The key was sent to nobody yet.
+func (c *command) askVendor(in *bufio.Reader, looksLike string) (string, error) {
+	if looksLike == "" {
+		c.tell(c.text.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
+	} else {
+		c.tell(c.text.T("This is a key of %s, whose address is not known here: choose the address of a model server.", looksLike))
+	}
+	names := config.KeyVendors()
+	for i, name := range names {
+		c.tell(fmt.Sprintf("  %d. %s", i+1, name))
+	}
+	c.tell(fmt.Sprintf("  %d. %s", len(names)+1, c.text.T("the address of a model server")))
+	n, err := c.number(in, c.text.T("Which? "), len(names)+1)
+	if err != nil || n == len(names) {
+		return "", err
+	}
+	return names[n], nil
+}
+
+// nameServer asks for a server, and for its key where none is given.
+func (c *command) nameServer(ctx context.Context, in *bufio.Reader, key string) error {
 	kind, _ := config.TypeOf(config.ProviderOpenAI)
-	answers := map[string]string{}
+	answers := map[string]string{"api_key": key}
 	for i := range kind.Settings {
 		setting := &kind.Settings[i]
-		if !setting.Asked {
+		if !setting.Asked || answers[setting.Name] != "" {
 			continue
 		}
 		answer, err := c.askSetting(in, setting)
@@ -294,15 +321,6 @@ func (c *command) askSetting(in *bufio.Reader, s *config.Setting) (string, error
 			return answer, err
 		}
 	}
-}
-
-// keyed names the types whose vendors sell keys.
-func (c *command) keyed() string {
-	var titles []string
-	for _, t := range config.Vended() {
-		titles = append(titles, c.text.Sentence(t.Title))
-	}
-	return strings.Join(titles, ", ")
 }
 
 // take tries a provider out, has a model chosen, and stores both.

@@ -424,3 +424,31 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("%+v, %v", inbox, err)
 	}
 }
+
+// TestList_StuckRun: a run that was answered where its provider has another address is listed as one that cannot go on.
+func TestList_StuckRun(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
+	request := b.request(approval.Policy{})
+	request.Settings = b.settings.Fingerprint()
+	conn := b.connect()
+	run, err := conn.Submit(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	moved := newBed(t, newModel(t)) // another server
+	b.settings.BaseURL, b.settings.Providers = moved.settings.BaseURL, moved.settings.Providers
+	conn = b.connect()
+	defer conn.Close()
+	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := conn.List(t.Context(), store.RoundFilter{Root: b.root})
+	if err != nil || len(runs) != 1 || !runs[0].Stuck {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}

@@ -82,10 +82,10 @@ func listens(ctx context.Context, address string) bool {
 	return err == nil
 }
 
-// usable reports whether a provider can be asked as it is: a server of others wants a key. An address that is none is told so by who asks it.
+// usable reports whether a provider can be asked as it is: a server of others wants a key, and one of its own. An address that is none is told so by who asks it.
 func usable(p config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
-	return p.APIKey != "" || p.BaseURL != "" && (err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
+	return p.APIKey != "" && p.ForeignKey() == "" || p.BaseURL != "" && (err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
 }
 
 // list asks a provider for its models.

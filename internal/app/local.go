@@ -209,7 +209,7 @@ func (l *local) serves(round regie.Round) error {
 	if _, err := l.models(round.Provider); err != nil {
 		return err
 	}
-	if !round.Pin.IsZero() && round.Pin != l.config.FingerprintOf(round.Provider) {
+	if l.isForeign(&round) {
 		return regie.Errorf(regie.CodeConflict, "the run was started with other settings of the model: go on with it under the same provider, address and key")
 	}
 	if l.config.Database == "" {
@@ -300,7 +300,20 @@ func (l *local) Get(ctx context.Context, round regie.ID) (store.RoundView, error
 
 // List implements dispatch.Control.
 func (l *local) List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
-	return l.store.Rounds(ctx, filter)
+	out, err := l.store.Rounds(ctx, filter)
+	if err != nil || !slices.ContainsFunc(out, func(r store.RoundSummary) bool { return l.isForeign(&r.Round) }) {
+		return out, err
+	}
+	left, err := l.store.Abandoned(ctx, "")
+	for i := range out {
+		out[i].Stuck = l.isForeign(&out[i].Round) && slices.ContainsFunc(left, func(o store.Orphan) bool { return o.RoundID == out[i].Round.ID })
+	}
+	return out, err
+}
+
+// isForeign reports whether a round was started with other settings of its provider than those here.
+func (l *local) isForeign(round *regie.Round) bool {
+	return round.State != regie.RoundEnded && !round.Pin.IsZero() && round.Pin != l.config.FingerprintOf(round.Provider)
 }
 
 // Spent implements dispatch.Control.

@@ -32,6 +32,33 @@ func TestCircles(t *testing.T) {
 			t.Errorf("%d runs, told %q", runs.Load(), view.Exchanges[1].Calls[0].Result)
 		}
 	})
+	t.Run("the same call delivered again, behind a failed write under its id", func(t *testing.T) {
+		var runs atomic.Int64
+		failing := action(t, "x.fail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "not today")}
+		}, nil)
+		act := []http.HandlerFunc{says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok")}
+		view := newBed(t, newModel(t, act...), counted(t, &runs), failing).run(everything)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "NOT_RUN ANTI_LOOP")
+		if told := view.Exchanges[2].Calls[0].Result; runs.Load() != 1 || !strings.Contains(told, "ANTI_LOOP_ID") || !strings.Contains(told, "done") {
+			t.Errorf("%d runs, told %q", runs.Load(), told)
+		}
+	})
+	t.Run("an id that repeats with other arguments, then with the same", func(t *testing.T) {
+		var runs atomic.Int64
+		other := action(t, "x.other", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+			return tool.Result{Content: "other"}, nil
+		}, nil)
+		act := []http.HandlerFunc{
+			says("", call{"same", "x__other", `{}`}), says("", call{"same", "x__act", `{}`}), says("", call{"b", "x__other", `{}`}),
+			says("", call{"same", "x__act", `{}`}), says("ok"),
+		}
+		view := newBed(t, newModel(t, act...), counted(t, &runs), other).run(everything)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "NOT_RUN ANTI_LOOP")
+		if runs.Load() != 1 {
+			t.Errorf("%d runs", runs.Load())
+		}
+	})
 	t.Run("the same action again", func(t *testing.T) {
 		var runs atomic.Int64
 		m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`}), says("ok"))

@@ -13,7 +13,7 @@ import (
 // is there.
 func (l *local) enter(ctx context.Context) (leave func(), err error) {
 	caller := access.From(ctx)
-	if l.present == nil || l.readOnly || caller != nil && caller.Via == dispatch.ViaToken {
+	if l.present == nil || l.readOnly || dispatch.IsUnattended(ctx) || caller != nil && caller.Via == dispatch.ViaToken {
 		return func() {}, nil
 	}
 	user, err := l.user(ctx)

@@ -105,7 +105,8 @@ func TestPresenceOfPrograms(t *testing.T) {
 		if following.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s", path, following.Status)
 		}
-		h.ask("GET", path, "", reader) //nolint:bodyclose // as above
+		h.ask("GET", path, "", reader)                                      //nolint:bodyclose // as above
+		h.ask("GET", path, "", carrying(dispatch.UnattendedHeader, "true")) //nolint:bodyclose // as above
 		h.there(store.ModeBackend)
 	}
 	h.json("POST", "/api/v1/presence", "", 200, nil, chats)

@@ -89,6 +89,31 @@ func TestPauseThenInterrupt(t *testing.T) {
 	})
 }
 
+// TestStop_CancelsQuestion: a question that waits at stop is cancelled in the thread, in the transaction that ends the round (decision 11).
+func TestStop_CancelsQuestion(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("", call{"a", "ask__user", `{"question":"which?"}`})), newAsker(t))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Questions: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.parked(conn, run.SessionID)
+	if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b.await(conn, run), regie.EndStopped, "NOT_RUN INTERRUPTED")
+	export, err := conn.Export(t.Context(), run.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := export.Messages[len(export.Messages)-1].Message
+	if last.System == nil || last.System.Type != regie.SystemCommunicationCancelled || len(last.System.CallIDs) != 1 {
+		t.Errorf("the last message is %+v", last)
+	}
+}
+
 // TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its first model call, none goes on.
 func TestWordsMeetSubmissions(t *testing.T) {
 	t.Parallel()

@@ -146,13 +146,8 @@ func (p *Provider) Wire() string {
 	if p.Vendor != "" {
 		return p.Vendor
 	}
-	if u, err := url.Parse(p.BaseURL); err == nil {
-		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-		for _, name := range Vendors(p.Type) {
-			if own := vendors[name].domain(); own != "" && (host == own || strings.HasSuffix(host, "."+own)) {
-				return name
-			}
-		}
+	if name := vendorAt(p.BaseURL, Vendors(p.Type)); name != "" {
+		return name
 	}
 	if known, ok := vendors[p.Name]; ok && known.kind == p.Type && p.Name != p.Type {
 		return p.Name
@@ -306,9 +301,12 @@ func (p *Provider) checkValues(path, name string) error {
 	return nil
 }
 
-// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set, or from a keyring that does not give it: nobody is
-// asked without it.
+// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set, or from a keyring that does not give it, or has
+// the key of another vendor: nobody is asked without the right one.
 func (p *Provider) Keyless() error {
+	if err := p.checkKey(); err != nil {
+		return err
+	}
 	if p.APIKey == "" && p.away != nil {
 		return regie.Errorf(regie.CodeProviderAuth, "the key of the provider %s is in the keyring, which does not give it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
 	}

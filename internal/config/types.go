@@ -33,8 +33,6 @@ type ProviderType struct {
 	// Settings are the keys of an entry of this type below providers, in the order in which people are shown them; none where it has no entry.
 	Settings []Setting
 	Key      KeyNeed
-	// KeyPrefixes are what keys of its vendor begin with; a key that begins with none of any type is taken for one of a type that has none.
-	KeyPrefixes []string
 }
 
 // Setting is one key of a provider.
@@ -74,7 +72,7 @@ func (t *ProviderType) Setting(name string) *Setting {
 func Types() []ProviderType {
 	return []ProviderType{
 		{
-			Name: ProviderAnthropic, Key: KeyAlways, KeyPrefixes: []string{"sk-ant-"}, Title: regie.Verbatim("Anthropic"),
+			Name: ProviderAnthropic, Key: KeyAlways, Title: regie.Verbatim("Anthropic"),
 			About: regie.Say("The Messages API of Anthropic"), Settings: settingsOf(ProviderAnthropic, tierSetting(vendors[ProviderAnthropic].tiers)),
 		},
 		{
@@ -86,7 +84,7 @@ func Types() []ProviderType {
 			}, tierSetting(nil)),
 		},
 		{
-			Name: ProviderGemini, Key: KeyAlways, KeyPrefixes: []string{"AIza", "AQ."}, Title: regie.Verbatim("Gemini"),
+			Name: ProviderGemini, Key: KeyAlways, Title: regie.Verbatim("Gemini"),
 			About: regie.Say("The Gemini API of Google"), Settings: settingsOf(ProviderGemini),
 		},
 		{
@@ -161,19 +159,6 @@ func Vended() (out []ProviderType) {
 		}
 	}
 	return out
-}
-
-// TypeOfKey is the type that a key is for, as far as its looks say it.
-func TypeOfKey(key string) (plain ProviderType) {
-	for _, t := range Vended() {
-		if slices.ContainsFunc(t.KeyPrefixes, func(head string) bool { return strings.HasPrefix(key, head) }) {
-			return t
-		}
-		if len(t.KeyPrefixes) == 0 && plain.Name == "" {
-			plain = t
-		}
-	}
-	return plain
 }
 
 // ConfigSchema is the JSON Schema of an entry of the type below providers, with titles and descriptions as say writes them. A secret is

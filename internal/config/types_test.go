@@ -57,15 +57,6 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypeOfKey: what a key looks like says whose it is; one that nobody knows is for a compatible server.
-func TestTypeOfKey(t *testing.T) {
-	for key, want := range map[string]string{"sk-ant-x": ProviderAnthropic, "AIzaX": ProviderGemini, "AQ.x": ProviderGemini, "sk-x": ProviderOpenAI, "": ProviderOpenAI} {
-		if got := TypeOfKey(key); got.Name != want {
-			t.Errorf("%q is taken for one of %q", key, got.Name)
-		}
-	}
-}
-
 // TestTypesOfVendors: each vendor is of a type that has an entry.
 func TestTypesOfVendors(t *testing.T) {
 	for name, v := range vendors {

@@ -33,6 +33,19 @@ type Attendance interface {
 	Presence(ctx context.Context) ([]Presence, error)
 }
 
+// UnattendedHeader marks a stream that no person reads: it does not make its user present.
+const UnattendedHeader = "Regie-Unattended"
+
+type unattendedKey struct{}
+
+// WithUnattended marks what is followed under a context as read by no person.
+func WithUnattended(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unattendedKey{}, true)
+}
+
+// IsUnattended reports whether a context is marked by WithUnattended.
+func IsUnattended(ctx context.Context) bool { return ctx.Value(unattendedKey{}) != nil }
+
 // presenceStore is what presence needs of a store.
 type presenceStore interface {
 	Present(ctx context.Context, marks []store.PresenceMark) error

@@ -141,6 +141,8 @@ type Subject struct {
 	Commands func(context.Context) sandbox.Found
 	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
 	Project func(root string) Project
+	// Stuck are the ids of runs that wait for settings of a provider which are not here any more; nil leaves them out.
+	Stuck func(context.Context) []string
 	// Terminals says of the three standard streams whether they are terminals.
 	Terminals [3]bool
 	// CheckTime bounds the check of the database; zero means 20 s.

@@ -20,6 +20,12 @@ func (x *exam) engine(ctx context.Context) {
 		x.fine("running", "no engine runs; a command that needs one starts it")
 		return
 	}
+	if x.Stuck != nil {
+		for _, id := range x.Stuck(ctx) {
+			x.warn("stuck", "the run %s waits: it was started with another address or key of its provider", id).about(id).
+				fix("bring these settings back and run: regie run --resume %s", id)
+		}
+	}
 	state := x.state(ctx)
 	switch {
 	case state.Unknown != nil:

@@ -51,6 +51,8 @@ func (x *exam) settings(context.Context) {
 			f := x.warn("key-keyring", "the key of the provider %s cannot be read: it is kept in the keyring as %s, and %s", name, p.KeptInKeyring(), p.Away().Error()).about(name)
 			f.fix("unlock the keyring, or start regie in the session that has it; or store the key anew")
 			f.run("regie setup")
+		case p.ForeignKey() != "":
+			x.warn("key-foreign", "the key of the provider %s is one of %s and is not sent to %s", name, p.ForeignKey(), p.BaseURL).about(name).run("regie setup")
 		default:
 			x.warn("key-variable", "the provider %s takes its key from %s, which is not set", name, p.APIKeyEnv).about(name).
 				fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)

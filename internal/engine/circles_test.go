@@ -187,7 +187,7 @@ func TestGuardIsBounded(t *testing.T) {
 		}
 		s.guard.observe(&regie.Message{AI: &regie.AIReply{}}, calls)
 		g := s.guard
-		if len(g.window) > maxRemembered || len(g.byID) > maxRemembered || len(g.answered) > maxRemembered || len(g.failed) > maxRemembered || len(g.seen) > maxSeen || g.kept > maxKept {
+		if len(g.window) > maxRemembered || len(g.byID) > maxRemembered+i || len(g.answered) > maxRemembered || len(g.failed) > maxRemembered || len(g.seen) > maxSeen || g.kept > maxKept {
 			t.Fatalf("after %d exchanges: %d calls, %d ids, %d answers, %d failures, %d results, %d bytes", i+1, len(g.window), len(g.byID), len(g.answered), len(g.failed), len(g.seen), g.kept)
 		}
 	}
@@ -218,6 +218,9 @@ func TestGuardIsBounded(t *testing.T) {
 		if v.problem == nil && !strings.Contains(v.result, row.says) {
 			t.Errorf("%d exchanges ago: %d bytes", row.age, len(v.result))
 		}
+	}
+	if v, _ := s.judge(s.guard, write, "0", "w0"); v.notRun != regie.NotRunAntiLoop {
+		t.Error("the id of an action was forgotten")
 	}
 	if v, _ := s.judge(s.guard, send, "x", ""); !v.unresolvedUnknown {
 		t.Error("an unknown outcome was forgotten")

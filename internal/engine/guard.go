@@ -23,7 +23,7 @@ const (
 // again judges as before. It is used by one goroutine.
 //
 // It remembers the last 1,000 executed calls by their hashes and ids, with the results of the newest up to 1 MiB. An older call is new
-// to it, except that an UNKNOWN is never forgotten. Whatever it forgets makes it let a call run.
+// to it, except that an UNKNOWN and the id of an action are never forgotten. Whatever it forgets makes it let a call run.
 type guard struct {
 	tools *tool.Registry
 
@@ -31,7 +31,7 @@ type guard struct {
 	lean   int           // in window: how many of the oldest have lost their result
 	kept   int           // bytes of results in window
 	byID   map[callKey]*remembered
-	// reused says that ids of this session's provider do not tell calls apart, so that they prove nothing.
+	// reused says that ids of this session's provider do not tell calls apart. A query then runs again; an action does not (decision 9).
 	reused  bool
 	unknown map[regie.ID]regie.Hash // by call: what ran and has no known outcome
 
@@ -55,6 +55,7 @@ type callKey struct {
 // remembered is an executed call without what would be large.
 type remembered struct {
 	call regie.Call
+	id   callKey    // as the model wrote it
 	ran  regie.Hash // the signature of what ran: of the edited arguments, where a person edited them
 	cut  bool       // its result was dropped
 }
@@ -111,7 +112,7 @@ func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 		g.hear()
 	}
 	if message.System != nil && message.System.Type == regie.SystemUndone {
-		clear(g.byID) // what was undone may be done again, also by a provider whose ids begin anew
+		g.forgetUndone(message.System.Undone)
 	}
 	if message.System != nil || len(calls) == 0 {
 		return
@@ -124,7 +125,7 @@ func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 		}
 	}
 	for i := range calls {
-		g.add(&calls[i])
+		g.add(&calls[i], wireID(message, &calls[i]))
 	}
 }
 
@@ -160,8 +161,8 @@ func (g *guard) leave() {
 }
 
 // add remembers a settled call.
-func (g *guard) add(call *regie.Call) {
-	entry := &remembered{call: *call, ran: g.signature(call)}
+func (g *guard) add(call *regie.Call, providerID string) {
+	entry := &remembered{call: *call, id: callKey{providerID, call.Signature}, ran: g.signature(call)}
 	entry.call.Arguments, entry.call.Executed, entry.call.Intent = "", nil, nil
 	definition := g.definition(call)
 	if reissued(call) && call.NotRun != regie.NotRunAntiLoop && call.NotRun != regie.NotRunDuplicateInBatch {
@@ -215,7 +216,9 @@ func (g *guard) addSeen(call *regie.Call) {
 // keep takes a call into the window and drops what is too old or too much for it.
 func (g *guard) keep(entry *remembered) {
 	g.window = append(g.window, entry)
-	g.byID[keyOf(&entry.call)] = entry
+	if entry.id.id != "" {
+		g.byID[entry.id] = entry
+	}
 	g.kept += len(entry.call.Result)
 	for g.kept > maxKept && g.lean < len(g.window)-1 {
 		old := g.window[g.lean]
@@ -233,8 +236,9 @@ func (g *guard) keep(entry *remembered) {
 	} else {
 		g.kept -= len(oldest.call.Result)
 	}
-	if key := keyOf(&oldest.call); g.byID[key] == oldest {
-		delete(g.byID, key)
+	oldest.call.Result, oldest.cut = "", true
+	if g.byID[oldest.id] == oldest && oldest.call.Kind == regie.KindQuery {
+		delete(g.byID, oldest.id)
 	}
 	if g.answered[oldest.ran] == oldest {
 		delete(g.answered, oldest.ran)
@@ -275,7 +279,7 @@ func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in prop
 
 // sameID finds an executed call that came with the same provider id and signature (decision 9).
 func (g *guard) sameID(call *regie.Call, in proposed) *remembered {
-	if in.providerID == "" || g.reused {
+	if in.providerID == "" || g.reused && call.Kind == regie.KindQuery {
 		return nil
 	}
 	return g.byID[callKey{in.providerID, call.Signature}]
@@ -473,12 +477,4 @@ func brought(call *regie.Call) regie.Hash {
 	data = append(append(append(data, asked...), call.State...), 0)
 	data = append(append(append(data, problem...), 0), result...)
 	return regie.HashOf(data)
-}
-
-func keyOf(call *regie.Call) callKey { return callKey{call.ProviderCallID, call.Signature} }
-
-// reissued reports whether a call's provider id was made here because the model's own repeated, or was none (decision 8).
-// A copy in a fork has the provider id of the call that was made.
-func reissued(call *regie.Call) bool {
-	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() && call.ProviderCallID == "call_"+call.CopyOf.String()
 }

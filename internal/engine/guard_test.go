@@ -82,6 +82,12 @@ func (s *story) system(kind regie.SystemType) {
 	s.tell(regie.Message{Sender: regie.SenderSystem, System: &regie.SystemContent{Type: kind}}, nil)
 }
 
+func (s *story) undone(round regie.ID) {
+	s.tell(regie.Message{
+		Sender: regie.SenderSystem, System: &regie.SystemContent{Type: regie.SystemUndone, Undone: &regie.Undone{RoundID: round}},
+	}, nil)
+}
+
 func (s *story) newRound() {
 	s.silentRound()
 	s.user()
@@ -91,12 +97,17 @@ func (s *story) newRound() {
 func (s *story) silentRound() { s.round, s.exchange = regie.NewID(), 0 }
 
 // batch tells a reply with its settled calls, and the message with their results.
-func (s *story) batch(calls ...regie.Call) {
+func (s *story) batch(calls ...regie.Call) { s.batchAs("", calls...) }
+
+// batchAs is batch where the model gave its calls an id that repeats.
+func (s *story) batchAs(repeated string, calls ...regie.Call) {
 	s.exchange++
+	reply := &regie.AIReply{}
 	for i := range calls {
 		calls[i].RoundID, calls[i].Exchange, calls[i].Ordinal = s.round, s.exchange, i
+		reply.Parts = append(reply.Parts, regie.Part{Type: regie.PartCall, CallID: calls[i].ID, ProviderCallID: repeated})
 	}
-	s.tell(regie.Message{Sender: regie.SenderAI, AI: &regie.AIReply{}}, calls)
+	s.tell(regie.Message{Sender: regie.SenderAI, AI: reply}, calls)
 	s.tell(regie.Message{Sender: regie.SenderSystem, System: &regie.SystemContent{Type: regie.SystemDataAdded}}, calls)
 }
 
@@ -144,6 +155,9 @@ func wire(call regie.Call, id string) regie.Call {
 	call.ProviderCallID = id
 	return call
 }
+
+// reissue gives a call the id that it gets where the model's own repeats, or is none (decision 8).
+func reissue(call regie.Call) regie.Call { return wire(call, "call_"+call.ID.String()) }
 
 func edited(call regie.Call, argument string) regie.Call {
 	call.Executed = json.RawMessage(fmt.Sprintf(`{ "a" : %q }`, argument))
@@ -305,47 +319,6 @@ func TestGuardSameAction(t *testing.T) {
 				return []regie.Call{s.made(read, "y"), s.notRun(write, "y", regie.NotRunDenied), s.made(write, "x")}
 			},
 		},
-	} {
-		t.Run(c.name, c.check)
-	}
-}
-
-// TestGuardSameID is ANTI_LOOP_ID in both directions (decision 9).
-func TestGuardSameID(t *testing.T) {
-	const refused = "ANTI_LOOP"
-	for _, c := range []guardCase{
-		{name: "an action", tell: func(s *story) {
-			s.batch(wire(s.done(send, "x", "sent"), "id1"))
-			s.newRound()
-			s.batch(s.done(send, "y", "sent"))
-		}, tool: send, id: "id1", want: refused, says: []string{"ANTI_LOOP_ID", "sent"}},
-		{name: "a query", tell: func(s *story) { s.batch(wire(s.done(read, "x", "text"), "id1")) }, tool: read, id: "id1", want: refused, says: []string{"text"}},
-		{name: "one that failed", tell: func(s *story) { s.batch(wire(s.failed(read, "x", true), "id1")) }, tool: read, id: "id1", want: "ANTI_LOOP ANTI_LOOP_ID", says: []string{"NO_PERMISSION: no permission for x"}},
-		{name: "one of unknown outcome", tell: func(s *story) { s.batch(wire(s.unknown(send, "x"), "id1")) }, tool: send, id: "id1", want: "ANTI_LOOP ANTI_LOOP_ID ask", says: []string{"outcome is not known"}},
-		{name: "an edited one", tell: func(s *story) { s.batch(wire(edited(s.done(send, "x", "sent"), "y"), "id1")) }, tool: send, id: "id1", want: refused},
-		{name: "twice", tell: func(s *story) {
-			s.batch(wire(s.done(read, "x", "text"), "id1"))
-			again := s.notRun(read, "x", regie.NotRunAntiLoop)
-			s.batch(wire(again, "call_"+again.ID.String()))
-		}, tool: read, id: "id1", want: refused},
-
-		{name: "one that was undone", tell: func(s *story) {
-			s.batch(wire(s.done(write, "x", "ok"), "id1"))
-			s.system(regie.SystemUndone)
-		}, tool: write, id: "id1"},
-		{name: "one of unknown outcome, behind an undo", tell: func(s *story) {
-			s.batch(wire(s.unknown(send, "x"), "id1"))
-			s.system(regie.SystemUndone)
-		}, tool: send, id: "id1", want: "ask"},
-		{name: "another id", tell: func(s *story) { s.batch(wire(s.done(read, "x", "text"), "id1")) }, tool: read, id: "id2"},
-		{name: "no id", tell: func(s *story) { s.batch(wire(s.done(read, "x", "text"), "")) }, tool: read, id: noID},
-		{name: "the same id with another signature", tell: func(s *story) { s.batch(wire(s.done(read, "y", "text"), "id1")) }, tool: read, id: "id1"},
-		{name: "one that was not run", tell: func(s *story) { s.batch(wire(s.notRun(send, "x", regie.NotRunInterrupted), "id1")) }, tool: send, id: "id1"},
-		{name: "a provider that counts from one in every reply", tell: func(s *story) {
-			s.batch(wire(s.done(read, "x", "before"), "call_0"))
-			changed := s.done(write, "x", "ok")
-			s.batch(wire(changed, "call_"+changed.ID.String())) // came as call_0 too
-		}, tool: read, id: "call_0"},
 	} {
 		t.Run(c.name, c.check)
 	}

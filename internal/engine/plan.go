@@ -51,6 +51,9 @@ func (r *run) plan(h *heard) (regie.Message, []regie.Call) {
 				}
 			}
 			stored.CallID, stored.Tool, stored.Arguments = call.ID, call.Tool, regie.HashOf([]byte(call.Arguments))
+			if call.ProviderCallID != part.Call.ID {
+				stored.ProviderCallID = part.Call.ID
+			}
 			calls = append(calls, call)
 		}
 		message.AI.Parts = append(message.AI.Parts, stored)

@@ -125,6 +125,9 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 		r.unsaved = append(r.unsaved, i) // kept for the next try where a stronger word refuses this end
 	}
 	message := r.results(r.calls, "The run ended here: "+note.String()+".")
+	if r.askedInVain() {
+		message.System.Type = regie.SystemCommunicationCancelled // decision 11
+	}
 	if reason == regie.EndLimit {
 		message = r.limitMessage(note, r.calls)
 	}
@@ -136,6 +139,13 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 		r.unsaved = r.unsaved[:0]
 	}
 	return r.moved(out, err, end)
+}
+
+// askedInVain reports whether a question was put to a person, and the end of the round came before their answer.
+func (r *run) askedInVain() bool {
+	return slices.ContainsFunc(r.calls, func(c regie.Call) bool {
+		return r.questioned[c.ID] && c.NotRun == regie.NotRunInterrupted
+	})
 }
 
 // current brings the calls in line with what people did meanwhile: answers, and what a stopping word withdrew. Results that are here

@@ -119,7 +119,7 @@ func (r *run) keepWarm() {
 func (t *thread) bytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()
-	return entry + size + t.guard.kept + call*len(t.guard.window) + id*(len(t.callIDs)+len(t.guard.seen))
+	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) + id*(len(t.callIDs)+len(t.guard.seen))
 }
 
 // rewarm takes up the thread that the session's last round left, if it is still what a new one from the store would be: the same provider,

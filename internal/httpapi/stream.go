@@ -197,6 +197,9 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 		}
 		return
 	}
+	if r.Header.Get(dispatch.UnattendedHeader) != "" {
+		ctx = dispatch.WithUnattended(ctx)
+	}
 	if base == nil {
 		defer done()
 		s.told(ctx, language, out, tell)

@@ -18,6 +18,7 @@ func (c *check) checkCalls(view *store.RoundView) {
 		byName[e.Name][e.Key] = true
 		byKey[e.Key] = append(byKey[e.Key], e)
 	}
+	ran := map[string]regie.ID{} // the actions that started, by the model's id and their signature
 	for _, exchange := range view.Exchanges {
 		if exchange.Reply != nil && len(exchange.Reply.CallIDs()) != len(exchange.Calls) {
 			c.Fail("the reply of exchange %d names %d calls, %d are stored", exchange.Number, len(exchange.Reply.CallIDs()), len(exchange.Calls))
@@ -31,6 +32,7 @@ func (c *check) checkCalls(view *store.RoundView) {
 			if !call.State.Settled() && view.Round.State == regie.RoundEnded {
 				c.Fail("call %s is %s after the end (invariant 4)", call.ID, call.State)
 			}
+			c.checkDelivered(exchange.Reply, call, ran)
 			if name, ok := effectName(call); ok && call.Kind == regie.KindAction {
 				if c.Unique && len(byName[name]) > 1 {
 					c.Fail("%s happened under %d keys (invariant 1)", name, len(byName[name]))
@@ -39,6 +41,26 @@ func (c *check) checkCalls(view *store.RoundView) {
 			}
 		}
 	}
+}
+
+// checkDelivered fails where an action started twice under one id of the model's with the same arguments (decision 9).
+func (c *check) checkDelivered(reply *regie.Message, call *regie.Call, ran map[string]regie.ID) {
+	id := call.ProviderCallID
+	if reply != nil && reply.AI != nil {
+		for i := range reply.AI.Parts {
+			if part := &reply.AI.Parts[i]; part.CallID == call.ID && part.ProviderCallID != "" {
+				id = part.ProviderCallID
+			}
+		}
+	}
+	if id == "" || call.Kind != regie.KindAction || call.StartedAt.IsZero() {
+		return
+	}
+	key := id + " " + call.Signature.String()
+	if before, again := ran[key]; again {
+		c.Fail("the action %s was run again as %s (decision 9)", before, call.ID)
+	}
+	ran[key] = call.ID
 }
 
 // effectName is the effect that a call stands for: what the person made of it, else what the model proposed.

@@ -34,6 +34,8 @@ type Backend interface {
 	AuditKey(recorded string) ([]byte, error)
 	// Check looks for damage.
 	Check(ctx context.Context) error
+	// CheckIntegrity reads everything through db and returns CodeCorrupt where anything is damaged.
+	CheckIntegrity(ctx context.Context, db *sql.DB) error
 	Close() error
 }
 

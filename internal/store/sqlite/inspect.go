@@ -225,21 +225,8 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 
 // quickCheck looks through the whole file; done says that it came to the end.
 func quickCheck(ctx context.Context, db *sql.DB) (damage []string, done bool) {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
+	damage, err := checkPages(ctx, db, "quick_check")
 	if err != nil {
-		return cutShort(ctx, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			return cutShort(ctx, err)
-		}
-		if line != "ok" {
-			damage = append(damage, line)
-		}
-	}
-	if err := rows.Err(); err != nil {
 		more, done := cutShort(ctx, err)
 		return append(damage, more...), done
 	}

@@ -58,7 +58,9 @@ func (s *Store) UserName(ctx context.Context, id regie.ID) (name string, err err
 
 // SlotCounts says how many sessions have what of the slots, over all owners, and since when the first of them.
 func (s *Store) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT kind, state, count(*), min(since) FROM slots GROUP BY kind, state")
+	// A reservation that has ended holds nothing: its row goes when somebody next asks for a slot.
+	rows, err := s.read.QueryContext(ctx, "SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",
+		time.Now().UnixMicro())
 	if err != nil {
 		return nil, explain(err, FileName)
 	}

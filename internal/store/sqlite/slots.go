@@ -289,12 +289,13 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 		d := slot.Decide(t.w.slots, all, chain, o.kind, in.Ask, now)
 		if regie.SessionState(state) == regie.SessionQueued {
 			out.State = store.ControlQueued
-			if out.Position = d.Position; d.Outcome == slot.Activate {
-				out.Position = 1
-			}
 			if err := t.askPlace(o, d); err != nil {
 				return err
 			}
+			if all, err = t.slotsOf(o); err != nil {
+				return err
+			}
+			out.Position = max(1, slot.Position(t.w.slots, all, chain, now))
 			return t.tellPlaces(o, true, now)
 		}
 		switch {

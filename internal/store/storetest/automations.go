@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -116,4 +117,23 @@ func postText(w *World) {
 		w.T.Errorf("the last message is %+v", last)
 	}
 	w.head(fence.SessionID)
+}
+
+// controlPositions asks for control of three queued automations: each has its own place.
+func controlPositions(w *World) {
+	w.Store.SetSlots(one)
+	_, err := w.Store.Submit(w.Ctx, w.automation())
+	w.must(err)
+	var queued []regie.ID
+	for place := 1; place <= 3; place++ {
+		accepted, err := w.Store.Submit(w.Ctx, w.automation())
+		w.must(err)
+		w.equal("place", accepted.Position, place)
+		queued = append(queued, accepted.Fence.SessionID)
+	}
+	for i, session := range queued {
+		out, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskManual})
+		w.must(err)
+		w.equal("control", out, store.Controlled{State: store.ControlQueued, Position: i + 1})
+	}
 }

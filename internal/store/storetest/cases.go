@@ -435,6 +435,7 @@ func neighboursUnharmed(w *World) {
 		w.equal("events", w.head(fence.SessionID), int64(3+8*4))
 	}
 	w.must(w.Store.QuickCheck(w.Ctx))
+	w.must(w.Store.CheckIntegrity(w.Ctx))
 }
 
 func blobsAndReadMarks(w *World) {

@@ -51,6 +51,10 @@ func presence(w *World) {
 		return out
 	}
 	w.equal("nobody", counted(), map[string]int{})
+	over, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: w.idle(), For: -time.Second, Ask: slot.AskChat})
+	w.must(err)
+	w.equal("reserved", over.State, store.ControlActivated)
+	w.equal("a reservation that has ended", counted(), map[string]int{})
 	first, _ := w.submitted()
 	second, _ := w.submitted()
 	third, _ := w.submitted()

@@ -14,17 +14,18 @@ import (
 
 // slotCases are the cases of Run that are about slots.
 var slotCases = map[string]func(*World){
-	"Slots":          slots,
-	"SlotsOfOthers":  slotsOfOthers,
-	"SlotsGivenBack": slotsGivenBack,
-	"SlotsYield":     slotsYield,
-	"SlotsStopped":   slotsStopped,
-	"SlotsTogether":  slotsTogether,
-	"SlotsLowered":   slotsLowered,
-	"SlotsNext":      slotsNext,
-	"Control":        control,
-	"Switched":       switched,
-	"Presence":       presence,
+	"Slots":            slots,
+	"SlotsOfOthers":    slotsOfOthers,
+	"SlotsGivenBack":   slotsGivenBack,
+	"SlotsYield":       slotsYield,
+	"SlotsStopped":     slotsStopped,
+	"SlotsTogether":    slotsTogether,
+	"SlotsLowered":     slotsLowered,
+	"SlotsNext":        slotsNext,
+	"Control":          control,
+	"Switched":         switched,
+	"ControlPositions": controlPositions,
+	"Presence":         presence,
 }
 
 // one slot for chats, and one for automations.

@@ -108,6 +108,7 @@ type Store interface {
 	ReleaseKeyed(ctx context.Context, key regie.Hash) error
 	SetHolder(holder string)
 	QuickCheck(ctx context.Context) error
+	CheckIntegrity(ctx context.Context) error
 	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
 	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
 	TokenBySecret(ctx context.Context, secret regie.Hash) (regie.Token, regie.User, error)
