@@ -173,7 +173,12 @@ func (g *guard) settle() (out []Moved) {
 	for range maxRounds {
 		n := nested(g.dir)
 		g.closed = n.closed
-		moved := g.compare(g.look(n))
+		named := n.named
+		n.named = nil // as long as the command's configuration stands, it names nothing
+		moved := g.compare(n)
+		if n.named = named; len(moved) == 0 {
+			moved = g.compare(n)
+		}
 		out = append(out, moved...)
 		if !slices.ContainsFunc(moved, func(m Moved) bool { return m.Err == nil }) {
 			break
@@ -183,8 +188,12 @@ func (g *guard) settle() (out []Moved) {
 }
 
 // compare is one look at a workspace.
-func (g *guard) compare(now *picture) (out []Moved) {
-	before := g.renamed(now)
+func (g *guard) compare(n *nests) (out []Moved) {
+	now := g.look(n)
+	if g.followMoves(now) {
+		now = g.look(n)
+	}
+	before := g.before.held
 	names := slices.Collect(maps.Keys(now.held))
 	names = slices.AppendSeq(names, maps.Keys(before))
 	slices.SortFunc(names, func(a, b string) int { // a directory comes right before what is in it
@@ -196,7 +205,7 @@ func (g *guard) compare(now *picture) (out []Moved) {
 		is, there := now.held[name]
 		there = there && (gone == "" || !within(name, gone))
 		switch {
-		case g.moved[name], !known && !there, known && there && old.equal(is):
+		case g.isMoved(name), !known && !there, known && there && old.equal(is):
 			continue
 		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))): // it went with its repository, or its directory
 			continue
@@ -224,9 +233,8 @@ func (g *guard) compare(now *picture) (out []Moved) {
 	return out
 }
 
-// renamed is the picture from before, with what lies in a repository that has another place now under its new names.
-func (g *guard) renamed(now *picture) map[string]held {
-	out := maps.Clone(g.before.held)
+// followMoves gives what lay in a repository that has another place now the names that it has there.
+func (g *guard) followMoves(now *picture) (moved bool) {
 	for to, info := range now.roots {
 		if g.before.roots[to] != nil {
 			continue
@@ -235,17 +243,25 @@ func (g *guard) renamed(now *picture) map[string]held {
 			if now.roots[from] != nil || !os.SameFile(was, info) {
 				continue
 			}
-			for name, h := range g.before.held {
+			g.before.roots[to], g.before.gits[to] = was, g.before.gits[from]
+			if filepath.Base(from) == ".git" && filepath.Base(to) == ".git" { // its work tree came with it
+				from, to = filepath.Dir(from), filepath.Dir(to)
+			}
+			for name, h := range maps.Clone(g.before.held) {
 				if within(name, from) {
-					out[to+name[len(from):]] = h
+					g.before.held[to+name[len(from):]] = h
 				}
 			}
-			if g.before.gits[from] {
-				g.before.gits[to], g.before.roots[to] = true, was
+			for _, name := range g.before.named {
+				if within(name, from) {
+					g.before.named = append(g.before.named, to+name[len(from):])
+				}
 			}
+			moved = true
+			break
 		}
 	}
-	return out
+	return moved
 }
 
 // plain reports whether something new may stay: in a new repository what git itself puts there.
@@ -290,6 +306,16 @@ func (g *guard) compareLines(name string, lines []string) (Moved, bool) {
 	}
 	m.Err = err
 	return m, true
+}
+
+// isMoved reports whether a place lies where something was moved to.
+func (g *guard) isMoved(name string) bool {
+	for ; name != "."; name = filepath.Dir(name) {
+		if g.moved[name] {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *guard) has(dir string) bool {
