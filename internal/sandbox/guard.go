@@ -106,7 +106,7 @@ func (g *guard) look(n *nests) *picture {
 // add takes in a place with everything below it.
 func (g *guard) add(p *picture, name string) {
 	info, err := g.root.Lstat(name)
-	if _, done := p.held[name]; err != nil || done {
+	if _, done := p.held[name]; err != nil || done || strings.HasSuffix(name, "/info/refs") { // git gc lists references there
 		return
 	}
 	h := held{info: info}
@@ -270,10 +270,10 @@ func (g *guard) plain(now *picture, name string, is held) bool {
 	for !now.gits[git] && git != "." {
 		git = filepath.Dir(git)
 	}
+	relative, err := filepath.Rel(git, name)
 	if !now.gits[git] || g.before.gits[git] {
 		return false
 	}
-	relative, err := filepath.Rel(git, name)
 	part, below, _ := strings.Cut(relative, "/")
 	regular := is.info.Mode().IsRegular()
 	switch {

@@ -16,6 +16,8 @@ type job struct {
 	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
 	// Until is when the command may begin at the latest, by the clock that counts from the machine's start, in nanoseconds; zero: at any time.
 	Until int64 `json:"until,omitempty"`
+	// Git is the user's identity for git, which lies in the command's own home.
+	Git string `json:"git,omitempty"`
 	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
 	Temp string `json:"temp,omitempty"`
 }

@@ -10,5 +10,9 @@ func TestMain(m *testing.M) {
 	if code, ours := Stage(os.Args); ours {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if goCacheMade != "" {
+		_ = os.RemoveAll(goCacheMade)
+	}
+	os.Exit(code)
 }

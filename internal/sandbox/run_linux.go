@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // stopGrace is how long a helper may take to end everything before it is ended itself.
@@ -38,6 +39,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
+	if c.Tier != None {
+		j.Git = gitruns.Identity()
+	}
 	n := nested(c.Root)
 	g, err := newGuard(n, who.owner())
 	if err != nil {
