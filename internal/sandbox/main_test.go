@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// goCacheMade is a directory to remove at the end.
+var goCacheMade string
+
 // TestMain lets the test's own program be the helper that commands run under.
 func TestMain(m *testing.M) {
 	if code, ours := Stage(os.Args); ours {

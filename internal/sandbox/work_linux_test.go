@@ -38,8 +38,6 @@ var goCache = sync.OnceValue(func() string {
 	return dir
 })
 
-var goCacheMade string
-
 // TestOrdinaryWork does it in each tier.
 func TestOrdinaryWork(t *testing.T) {
 	everyTier(t, func(t *testing.T, one *box) {
