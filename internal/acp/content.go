@@ -215,7 +215,10 @@ func hunks(at, diff string) []sdk.ToolCallContent {
 }
 
 // settledAs is what an editor shows the end of a call as.
-func settledAs(state regie.CallState) sdk.ToolCallStatus {
+func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
+	if exit != "" { // a command that failed
+		return sdk.ToolCallStatusFailed
+	}
 	switch state {
 	case regie.CallSucceeded:
 		return sdk.ToolCallStatusCompleted

@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // follower tells an editor what happens in a session until a round of it has ended.
@@ -185,6 +186,7 @@ type body struct {
 	CallID  regie.ID           `json:"call_id"`
 	Message regie.ID           `json:"message_id"`
 	Tool    string             `json:"tool"`
+	Exit    string             `json:"exit"`
 	Plan    struct {
 		Steps []struct {
 			Text   string `json:"text"`
@@ -230,7 +232,7 @@ func (f *follower) event(ctx context.Context, event *regie.Event) error {
 		}
 	case regie.EventToolCall, regie.EventToolResult:
 		if f.drawn[b.CallID] {
-			return f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), sdk.WithUpdateStatus(settledAs(regie.CallState(b.State)))))
+			return f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))))
 		}
 	case regie.EventPlan:
 		return f.plan(ctx, &b)
@@ -361,7 +363,7 @@ func (f *follower) results(ctx context.Context, m *regie.Message) error {
 				written = string(c.Executed)
 			}
 			content := slices.Concat(f.s.draw(c.Tool, written).content, []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
-			if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), sdk.WithUpdateStatus(settledAs(c.State)), sdk.WithUpdateContent(content))); err != nil {
+			if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithUpdateContent(content))); err != nil {
 				return err
 			}
 		}

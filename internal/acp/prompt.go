@@ -114,7 +114,7 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 			if c.State.Settled() {
 				d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
 			}
-			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State)),
+			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))),
 				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input)))
 		}
 		for _, update := range updates {

@@ -24,8 +24,7 @@ type outcome struct {
 	DurationUS int64            `json:"duration_us"`
 	ResolvedAs regie.ResolvedAs `json:"resolved_as"`
 	ResolvedBy string           `json:"resolved_by"`
-
-	exit string // of a person's own command that failed
+	Exit       string           `json:"exit"` // the exit code of a command that failed
 }
 
 // eventOutcome is the outcome that an event tells; false where it tells none.
@@ -39,7 +38,7 @@ func eventOutcome(event *regie.Event) (out outcome, is bool) {
 // callOutcome is the outcome of a call that has its result.
 func callOutcome(c *regie.Call) outcome {
 	out := outcome{
-		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Recovered: c.Recovered, Bytes: len(c.Result), DurationUS: c.DurationUS,
+		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Recovered: c.Recovered, Bytes: len(c.Result), DurationUS: c.DurationUS, Exit: store.ExitCode(c),
 	}
 	if c.Error != nil {
 		out.Error = c.Error.Code
@@ -55,7 +54,7 @@ func (o *outcome) exited(result string) (known bool) {
 	first, _, _ := strings.Cut(result, "\n")
 	code, known := strings.CutPrefix(first, regie.CommandExit)
 	if known && code != "0" {
-		o.exit = plain.Line(code)
+		o.Exit = plain.Line(code)
 	}
 	return known
 }
@@ -73,8 +72,8 @@ func (o *outcome) line(t *text.Printer) string {
 		mark, why = "–", " "+string(o.Code)
 	case o.State != regie.CallSucceeded:
 		mark, why = "✗", " "+string(o.Error)
-	case o.exit != "":
-		mark, why = "✗", "  "+t.T("exit code %s", o.exit)
+	case o.Exit != "":
+		mark, why = "✗", "  "+t.T("exit code %s", plain.Line(o.Exit))
 	case o.Recovered:
 		why = " " + t.T("(recovered after the crash)")
 	}

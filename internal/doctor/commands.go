@@ -28,7 +28,7 @@ func (x *exam) sandbox(ctx context.Context) {
 	case sandbox.Bubblewrap:
 		x.fine("tier", "commands are confined by bubblewrap: files, processes and system calls")
 	case sandbox.Landlock:
-		x.fine("tier", "commands are confined by Landlock and seccomp: files and system calls; at the top of a repository they can make nothing new")
+		x.fine("tier", "commands are confined by Landlock and seccomp: files and system calls")
 	default:
 		f := x.warn("tier", "nothing confines commands: a person decides on each, and unattended runs run none")
 		switch {

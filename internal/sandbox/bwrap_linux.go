@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -71,7 +70,7 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 		}
 	}
 	args = append(args, "--bind", c.Root, c.Root)
-	args = append(append(args, guardArgs(c.Root)...), n.guardArgs()...)
+	args = append(args, n.guardArgs()...)
 	for _, path := range s.masked(who) {
 		visible := within(path, c.Root) || slices.ContainsFunc(readable, func(dir string) bool { return within(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {
@@ -95,34 +94,37 @@ func (s *Sandbox) insideHome() string {
 	return home
 }
 
-// guardArgs keep what runs programs outside the sandbox from being written: the hooks and the configuration of git, and what people write for Regie.
-// Of a repository in which these are links, or are not there and could be made, nothing may be written.
-func guardArgs(root string) (args []string) {
-	if _, err := os.Lstat(filepath.Join(root, ".regie")); err == nil {
-		args = append(args, "--ro-bind", filepath.Join(root, ".regie"), filepath.Join(root, ".regie"))
-	}
-	return append(args, guardRepository(filepath.Join(root, ".git"))...)
-}
-
-func guardRepository(git string) (args []string) {
-	readOnly := func(path string) {
-		if _, err := os.Lstat(path); err == nil {
+// guardArgs mount read-only what git and Regie run or believe. A git directory is a mount point, so it cannot be renamed.
+// A link is left as it is: the guard puts it back, and what it leads to is mounted by itself.
+func (n *nests) guardArgs() (args []string) {
+	readOnly := func(name string) {
+		path := filepath.Join(n.root, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
-	info, err := os.Lstat(git)
-	if err != nil {
-		return args
+	for _, name := range n.closed {
+		readOnly(name)
 	}
-	hooks, hooksErr := os.Lstat(filepath.Join(git, "hooks"))
-	config, configErr := os.Lstat(filepath.Join(git, "config"))
-	if !info.IsDir() || hooksErr != nil || configErr != nil || !hooks.IsDir() || !config.Mode().IsRegular() {
-		readOnly(git)
-		return args
+	for _, git := range n.gits { // sorted: what lies in a read-only directory is opened after it
+		path := filepath.Join(n.root, git)
+		if git != "." {
+			args = append(args, "--bind", path, path)
+		}
+		entries, _ := os.ReadDir(path) // what cannot be read cannot be written either
+		for _, entry := range entries {
+			if holds(git, entry.Name()) {
+				readOnly(filepath.Join(git, entry.Name()))
+			}
+		}
 	}
-	args = append(args, "--bind", git, git) // a place of its own, so that it cannot be renamed
-	for _, name := range gitRuns {
-		readOnly(filepath.Join(git, name))
+	for _, name := range n.marks {
+		if !slices.Contains(n.gits, name) {
+			readOnly(name)
+		}
+	}
+	for _, name := range n.named {
+		readOnly(name)
 	}
 	return args
 }
@@ -138,59 +140,4 @@ func (s *Sandbox) bwrapRules(root string) []rule {
 		{"/dev", accessDevice},
 		{"/dev/shm", accessWrite},
 	}
-}
-
-// traps are the names that make git or Regie run or believe something, in a workspace that has none of that name.
-var traps = []string{".git", ".regie"}
-
-// untrapped are those of the traps that are not there, and what configuration names and is not there.
-func (n *nests) untrapped() (out []string) {
-	names := slices.Clone(traps)
-	for _, name := range gitTraps {
-		names = append(names, filepath.Join(".git", name))
-	}
-	root := n.root
-	for _, name := range slices.Concat(names, n.named) {
-		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// disarm moves away what a command has made of them: whoever works here next would run what it says. Nothing of the command is alive any more.
-func disarm(root string, absent []string) (out []Moved) {
-	for _, name := range absent {
-		from := filepath.Join(root, name)
-		if _, err := os.Lstat(from); err != nil {
-			continue
-		}
-		dir, base := filepath.Split(name)
-		for n := 1; n < 1000; n++ {
-			to := dir + strings.TrimPrefix(base, ".") + ".made-by-command-" + strconv.Itoa(n)
-			if _, err := os.Lstat(filepath.Join(root, to)); err == nil {
-				continue
-			}
-			if os.Rename(from, filepath.Join(root, to)) == nil {
-				out = append(out, Moved{name, to})
-				out = append(out, beheaded(root, name, to)...)
-			}
-			break
-		}
-	}
-	return out
-}
-
-// beheaded keeps a repository that was moved away from being one under its new name.
-func beheaded(root, was, dir string) []Moved {
-	var has parts
-	entries, _ := os.ReadDir(filepath.Join(root, dir)) // none where it is no directory
-	for _, entry := range entries {
-		has.see(entry.Name())
-	}
-	from, to := filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command")
-	if !has.repository() || os.Rename(filepath.Join(root, from), filepath.Join(root, to)) != nil {
-		return nil
-	}
-	return []Moved{{filepath.Join(was, "HEAD"), to}}
 }

@@ -21,6 +21,8 @@ type job struct {
 	// Processes and Memory, in bytes, bound the command with everything that it starts.
 	Processes int   `json:"processes"`
 	Memory    int64 `json:"memory"`
+	// Git is the user's identity for git, which lies in the command's own home.
+	Git string `json:"git,omitempty"`
 	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
 	Temp string `json:"temp,omitempty"`
 }

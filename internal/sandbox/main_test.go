@@ -13,6 +13,9 @@ func addTestProgram(name string, run func()) bool {
 	return true
 }
 
+// goCacheMade is a directory to remove at the end.
+var goCacheMade string
+
 // TestMain lets the test's own program be the helper that commands run under.
 func TestMain(m *testing.M) {
 	if code, ours := Stage(os.Args); ours {
@@ -22,5 +25,9 @@ func TestMain(m *testing.M) {
 		run()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if goCacheMade != "" {
+		_ = os.RemoveAll(goCacheMade)
+	}
+	os.Exit(code)
 }

@@ -20,6 +20,43 @@ func (b *box) file(name, text string) {
 	}
 }
 
+// state is what lies in some places, with their permissions.
+func (b *box) state(names ...string) string {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "sh", "-c", `for n; do find "$n" -printf '%p %y %m %l\n' -type f -exec cat {} +; done | sort`, "sh")
+	cmd.Args, cmd.Dir = append(cmd.Args, names...), b.root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// untouched runs attacks: each must fail, or be taken back and named.
+func (b *box) untouched(scripts []string, names ...string) {
+	b.t.Helper()
+	before := b.state(names...)
+	for _, script := range scripts {
+		r := b.sh(script)
+		for _, m := range r.Removed {
+			if m.Err != nil {
+				b.t.Errorf("%s: %s: %v", script, m.From, m.Err)
+			}
+			if m.To != "" {
+				if err := os.RemoveAll(filepath.Join(b.root, m.To)); err != nil {
+					b.t.Fatal(err)
+				}
+			}
+		}
+		if r.Exit == 0 && len(r.Removed) == 0 {
+			b.t.Errorf("%s succeeded, and the result names nothing", script)
+		}
+		if after := b.state(names...); after != before {
+			b.t.Fatalf("%s: it was\n%s\nand is\n%s", script, before, after)
+		}
+	}
+}
+
 // TestNested attacks repositories below the workspace's own, those too that have another name.
 func TestNested(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
@@ -38,31 +75,25 @@ func attackNested(t *testing.T, b *box) {
 	if err := os.Symlink("../store", filepath.Join(b.root, "other", ".git")); err != nil {
 		t.Fatal(err)
 	}
-	for _, script := range []string{
-		"echo x > lib/.git/hooks/pre-commit", "echo x >> lib/.git/config", "mv lib/.git g", "echo x > deep/er/.git", "rm deep/er/.git", "echo x >> other/.regie/regie.yaml",
-		"mkdir other/.regie/skills", "echo '*' >> .git/info/exclude", "echo x > store/hooks/pre-commit", "echo x >> store/config", "rm -r store/hooks", "mv store s", "chmod 777 lib/.git/hooks && echo x > lib/.git/hooks/a",
-	} {
-		if r := b.sh(script); r.Exit == 0 {
-			t.Errorf("%s succeeded", script)
-		}
-	}
+	b.untouched([]string{
+		"echo x > lib/.git/hooks/pre-commit", "echo x >> lib/.git/config", "rm lib/.git/config", "echo x > deep/er/.git", "rm deep/er/.git", "echo x >> other/.regie/regie.yaml", "ln -sfn /tmp other/.git",
+		"mkdir other/.regie/skills", "echo '*' >> .git/info/exclude", "echo x > store/hooks/pre-commit", "echo x >> store/config", "rm -r store/hooks", "chmod 777 lib/.git/hooks && echo x > lib/.git/hooks/a; chmod 755 lib/.git/hooks",
+	}, "lib/.git", "deep/er", "other", ".git", "store")
 	if r := b.sh("cat lib/.git/config store/config deep/er/.git other/.regie/regie.yaml"); r.Exit != 0 {
 		t.Errorf("they cannot be read: %s", r.text())
 	}
 	if r := b.sh("echo x > lib/src/file && echo y > lib/src/new && mkdir -p deep/tree/a && mv deep/tree/file deep/tree/a/ && echo z > sub/new"); r.Exit != 0 {
 		t.Errorf("work beside them failed: %s", r.text())
 	}
-	if b.tier == Bubblewrap {
-		if r := b.sh("echo x > lib/file && echo y > lib/.git/index && echo z > deep/er/file"); r.Exit != 0 {
-			t.Errorf("work beside them failed: %s", r.text())
-		}
-		if r := b.sh("mv lib lib2"); r.Exit != 0 || len(r.Removed) > 0 {
-			t.Errorf("a repository that moved as a whole: %v", r.Removed)
-		}
+	if r := b.sh("echo x > lib/file && echo y > lib/.git/index && echo z > deep/er/file && echo x > top"); r.Exit != 0 || len(r.Removed) > 0 {
+		t.Errorf("work beside them failed: %s, %v", r.text(), r.Removed)
+	}
+	if r := b.sh("mv lib lib2"); r.Exit != 0 || len(r.Removed) > 0 {
+		t.Errorf("a repository that moved as a whole: %v", r.Removed)
 	}
 	r := b.sh("mkdir -p sub/new2/.git sub/b/.regie; printf '[core]\\nfsmonitor=id\\n' > sub/new2/.git/config")
 	slices.SortFunc(r.Removed, func(a, b Moved) int { return strings.Compare(a.From, b.From) })
-	if !slices.Equal(r.Removed, []Moved{{"sub/b/.regie", "sub/b/regie.made-by-command-1"}, {"sub/new2/.git", "sub/new2/git.made-by-command-1"}}) {
+	if !slices.Equal(r.Removed, []Moved{{From: "sub/b/.regie", To: "sub/b/regie.made-by-command-1"}, {From: "sub/new2/.git/config", To: "sub/new2/.git/config.made-by-command-1"}}) {
 		t.Errorf("moved: %v", r.Removed)
 	}
 	if len(r.Closed) > 0 || len(r.Unseen) > 0 {
@@ -87,32 +118,23 @@ func attackBare(t *testing.T, b *box) {
 	} {
 		b.file(name, text)
 	}
-	for _, script := range []string{
-		"echo x > x.git/hooks/post-update", "echo x >> x.git/config", "rm x.git/config", "mv x.git/hooks x.git/h", "mv x.git y.git", "rm -r x.git/hooks", "chmod 777 x.git/hooks && echo x > x.git/hooks/a",
-		"echo x > plain/config", "mkdir plain/hooks", "mv plain p", "echo x > link/config", "echo ../evil > link/commondir", "mv link l",
-	} {
-		if r := b.sh(script); r.Exit == 0 {
-			t.Errorf("%s succeeded", script)
-		}
-	}
-	if r := b.sh("cat x.git/config plain/HEAD && echo x >> half/config && echo y > sub/new"); r.Exit != 0 || len(r.Removed) > 0 {
+	b.untouched([]string{
+		"echo x > x.git/hooks/post-update", "echo x >> x.git/config", "rm x.git/config", "mv x.git/hooks x.git/h; mkdir x.git/hooks; mv x.git/h/* x.git/hooks; rmdir x.git/h; echo x > x.git/hooks/y", "rm -r x.git/hooks",
+		"echo x > plain/config", "mkdir plain/hooks", "echo x > link/config", "echo ../evil > link/commondir",
+	}, "x.git", "plain", "link")
+	if r := b.sh("cat x.git/config plain/HEAD && printf '[core]\\nfsmonitor=id\\n' >> half/config && echo y > sub/new"); r.Exit != 0 || len(r.Removed) > 0 {
 		t.Errorf("work beside them failed: %s, %v", r.text(), r.Removed)
 	}
-	if b.tier == Bubblewrap {
-		r := b.sh("echo new > x.git/H && mv x.git/H x.git/HEAD && echo z > x.git/tree/new && echo 1 > x.git/refs/heads && mv lib lib2")
-		if r.Exit != 0 || len(r.Removed) > 0 {
-			t.Errorf("git's own work failed: %s, %v", r.text(), r.Removed)
-		}
-		r = b.sh("echo ../evil > x.git/commondir; echo x > lib2/.git/config.worktree; mv lib2 lib; echo ../evil > lib/.git/commondir")
-		moved(t, r.Removed, "lib/.git/commondir", "lib/.git/config.worktree", "x.git/commondir")
+	r := b.sh("echo new > x.git/H && mv x.git/H x.git/HEAD && echo z > x.git/tree/new && echo 1 > x.git/refs/heads && mv lib lib2")
+	if r.Exit != 0 || len(r.Removed) > 0 {
+		t.Errorf("git's own work failed: %s, %v", r.text(), r.Removed)
 	}
-	moved(t, b.sh("mkdir half/refs").Removed, "half/HEAD")
-	moved(t, b.sh("mkdir -p sub/fresh/objects sub/fresh/refs; echo 'ref: refs/heads/main' > sub/fresh/HEAD; printf '[core]\\nfsmonitor=id\\n' > sub/fresh/config; mkdir -p sub/a && mv sub/fresh sub/a/moved").Removed, "sub/a/moved/HEAD")
-	r := b.sh("mkdir -p sub/c/.git/objects sub/c/.git/refs; echo 'ref: refs/heads/main' > sub/c/.git/HEAD")
-	moved(t, r.Removed, "sub/c/.git", "sub/c/.git/HEAD")
-	if found := nested(b.root); slices.Contains(found.bare, "half") || slices.Contains(found.bare, "sub/c/git.made-by-command-1") || slices.Contains(found.bare, "sub/a/moved") {
-		t.Errorf("they are repositories still: %q", found.bare)
-	}
+	r = b.sh("echo ../evil > x.git/commondir; echo x > lib2/.git/config.worktree; mv lib2 lib; echo ../evil > lib/.git/commondir")
+	moved(t, r.Removed, "lib/.git/commondir", "lib/.git/config.worktree", "x.git/commondir")
+	moved(t, b.sh("mkdir half/refs").Removed, "half/config")
+	moved(t, b.sh("mkdir -p sub/fresh/objects sub/fresh/refs; echo 'ref: refs/heads/main' > sub/fresh/HEAD; printf '[core]\\nfsmonitor=id\\n' > sub/fresh/config; mkdir -p sub/a && mv sub/fresh sub/a/moved").Removed, "sub/a/moved/config")
+	moved(t, b.sh("mkdir -p sub/c/.git/objects sub/c/.git/refs sub/c/.git/hooks; echo 'ref: refs/heads/main' > sub/c/.git/HEAD; echo x > sub/c/.git/hooks/update; echo y > sub/c/.git/hooks/x.sample; echo .. > sub/c/.git/commondir").Removed,
+		"sub/c/.git/commondir", "sub/c/.git/hooks/update")
 }
 
 // moved checks what was moved away.
@@ -135,11 +157,7 @@ func TestBareTop(t *testing.T) {
 			for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "kept\n", "objects/o": "", "refs/r": ""} {
 				b.file(name, text)
 			}
-			for _, script := range []string{"echo x >> config", "rm config", "mv config c"} {
-				if r := b.sh(script); r.Exit == 0 {
-					t.Errorf("%s succeeded", script)
-				}
-			}
+			b.untouched([]string{"echo x >> config", "rm config", "mv config c; cp c config; rm c; echo x >> config"}, "HEAD", "config", "objects", "refs")
 			r := b.sh("mkdir hooks; echo x > hooks/update; echo .. > commondir; echo x > objects/new && echo 1 > refs/s")
 			if r.Exit != 0 {
 				t.Errorf("git's own work failed: %s", r.text())
@@ -221,7 +239,7 @@ func TestLinkedWorkTree(t *testing.T) {
 			for _, script := range []string{
 				"echo x > " + main + "/.git/hooks/post-commit", "echo x >> " + main + "/.git/config", "cat " + main + "/secret", "echo gitdir: " + base + "/bait > .git", "git -c user.name=A -c user.email=a@x commit -qam new",
 			} {
-				if r := b.sh(script); r.Exit == 0 || strings.Contains(r.text(), "canary") {
+				if r := b.sh(script); r.Exit == 0 && len(r.Removed) == 0 || strings.Contains(r.text(), "canary") {
 					t.Errorf("%s: %s", script, r.text())
 				}
 			}

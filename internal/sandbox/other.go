@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"context"
+	"io/fs"
 
 	"github.com/regie-run/regie"
 )
@@ -22,5 +23,15 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Tier != None {
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "commands cannot be confined on this system")
 	}
-	return runGroup(ctx, c, append(Environment(s.config.Environ, s.config.Env, c.Root), "HOME="+s.config.Home))
+	g, err := newGuard(nested(c.Root), nil)
+	if err != nil {
+		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be opened: %v", c.Root, err)
+	}
+	defer g.close()
+	result, err := runGroup(ctx, c, append(Environment(s.config.Environ, s.config.Env, c.Root), "HOME="+s.config.Home))
+	result.Removed = g.settle()
+	return result, err
 }
+
+// owned reports whether a directory that cannot be read could be opened by its owner; that is not known here.
+func owned(fs.FileInfo) bool { return true }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // systemDirs hold what programs are made of. Others of the top, such as /home, /root, /var, /srv and /run, are not shown to commands: what
@@ -33,6 +35,14 @@ var nameService = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/Netw
 type identity struct {
 	uid, gid  int  // those to take on; 0 where they stay
 	namespace bool // root's files, without being root
+}
+
+// owner is whom files belong to that are made for the command; nil where nobody has to say so.
+func (who identity) owner() *owner {
+	if who.uid == 0 {
+		return nil
+	}
+	return &owner{who.uid, who.gid}
 }
 
 // identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the workspace's owner. Where that is root too, they keep
@@ -182,8 +192,36 @@ var processFiles = []string{
 	"/proc/sys/kernel/random",
 }
 
-// landlockRules are those of the tier Landlock. In the workspace everything may be written but .git and .regie of any directory, and what was not looked
-// through for them; because a rule cannot take away what another gives, nothing new can be made right in a directory that leads to one of them.
+func absolute(name, from string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(from, name)
+}
+
+// linked are the directories outside a workspace that git needs in it, where it is a linked work tree: what git has of it in the main repository, and that
+// repository. It must name this workspace as its own, or a file in the workspace could have any directory shown to commands.
+func linked(root string) []string {
+	git := filepath.Join(root, ".git")
+	dirs := gitruns.Directories(git)
+	info, err := os.Lstat(git)
+	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() || filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
+		return nil
+	}
+	back, err := os.Stat(absolute(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
+	if err != nil || !os.SameFile(back, info) {
+		return nil
+	}
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dirs[1], name)); err != nil {
+			return nil
+		}
+	}
+	return dirs
+}
+
+// landlockRules are those of the tier Landlock. A rule cannot take away what another one gives, so all of the workspace can
+// be written but what was not looked through for repositories; the guard puts back what git and Regie run.
 func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
 	root := n.root
 	var out []rule
@@ -191,17 +229,13 @@ func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []strin
 	for _, dir := range s.readable(root, who, env) {
 		out = append(out, around(dir, holes, accessRead)...)
 	}
-	kept := n.guarded()
-	for _, name := range []string{".git", ".regie"} {
+	holes = slices.Clone(s.config.Hidden)
+	for _, name := range n.closed {
 		path := filepath.Join(root, name)
-		if _, err := os.Lstat(path); err == nil { // what is not there is taken away once it was made: see disarm
-			kept = append(kept, path)
-		}
-	}
-	for _, path := range kept {
 		out = append(out, around(path, s.config.Hidden, accessRead)...)
+		holes = append(holes, path)
 	}
-	out = append(out, around(root, slices.Concat(kept, s.config.Hidden), accessWrite)...)
+	out = append(out, around(root, holes, accessWrite)...)
 	out = append(out, rule{temp, accessWrite})
 	for _, path := range devices {
 		out = append(out, rule{path, accessDevice})

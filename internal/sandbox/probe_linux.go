@@ -49,9 +49,13 @@ var attacks = []attack{
 	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "config")) }},
 	{"write-git-named-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".husky", "_", "pre-commit")) }},
 	{"write-git-included", func(t *targets) error { return write(filepath.Join(t.Root, "sub", "included")) }},
-	{"write-git-rebase", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo")) }},
-	{"rename-git", func(t *targets) error { return os.Rename(filepath.Join(t.Root, ".git"), filepath.Join(t.Root, "git2")) }},
+	{"write-git-rebase", func(t *targets) error {
+		return writeText(filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "exec probe\n")
+	}},
+	{"make-git-store", func(t *targets) error { return makeRepository(filepath.Join(t.Root, ".git", "modules", "x")) }},
+	{"make-repository", func(t *targets) error { return makeRepository(filepath.Join(t.Root, "sub", "bare")) }},
 	{"write-regie", func(t *targets) error { return write(filepath.Join(t.Root, ".regie", "regie.yaml")) }},
+	{"refuse-work", refuseWork},
 	{"read-data", func(t *targets) error { return read(filepath.Join(t.Data, "secret")) }},
 	{"read-outside", func(t *targets) error { return read(filepath.Join(t.Outside, "secret")) }},
 	{"read-shadow", func(*targets) error { return read("/etc/shadow") }},
@@ -141,14 +145,38 @@ func probe(args []string) int {
 	return 0
 }
 
-func write(path string) error {
+func write(path string) error { return writeText(path, "probe\n") }
+
+func writeText(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return bare(err)
 	}
 	defer f.Close()
-	_, err = f.WriteString("probe\n")
+	_, err = f.WriteString(text)
 	return bare(err)
+}
+
+// makeRepository makes one whose configuration and hook run programs.
+func makeRepository(dir string) error {
+	for _, name := range []string{"objects", "refs", "hooks"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return bare(err)
+		}
+	}
+	return errors.Join(writeText(filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n"), writeText(filepath.Join(dir, "config"), "[core]\n\tfsmonitor = probe\n"),
+		write(filepath.Join(dir, "hooks", "post-checkout")))
+}
+
+// refuseWork is what git and build tools do at the top of a repository; it succeeds where the sandbox refuses that.
+func refuseWork(t *targets) error {
+	git := filepath.Join(t.Root, ".git")
+	err := errors.Join(os.Mkdir(filepath.Join(t.Root, "build"), 0o700), write(filepath.Join(t.Root, "new")), write(filepath.Join(git, "index.lock")))
+	err = errors.Join(err, os.Rename(filepath.Join(git, "index.lock"), filepath.Join(git, "index")), os.MkdirAll(filepath.Join(git, "objects", "aa"), 0o700))
+	if err != nil {
+		return nil //nolint:nilerr // the sandbox refuses it
+	}
+	return errHeld
 }
 
 func read(path string) error {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // stopGrace is how long a helper may take to end everything before it is ended itself.
@@ -42,13 +43,15 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
 	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
 	j.Processes, j.Memory = s.Bounds()
-	var absent []string
-	var before []sign
-	var n *nests
 	if c.Tier != None {
-		n = nested(c.Root)
-		absent, before = n.untrapped(), n.signs()
+		j.Git = gitruns.Identity()
 	}
+	n := nested(c.Root)
+	g, err := newGuard(n, who.owner())
+	if err != nil {
+		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be opened: %v", c.Root, err)
+	}
+	defer g.close()
 	cmd, clean, err := s.prepare(&c, &j, who, env, n)
 	if err != nil {
 		return Result{}, err
@@ -56,14 +59,17 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	defer clean()
 	r := &running{cmd: cmd, command: c}
 	result, err := r.run(ctx, j)
+	result.Removed = g.settle()
 	if c.Tier != None {
-		after := nested(c.Root)
-		absent = append(absent, after.appeared(before)...)
 		result.Closed = n.closed
-		result.Unseen = slices.DeleteFunc(after.closed, func(name string) bool { return slices.Contains(result.Closed, name) })
+		result.Unseen = slices.DeleteFunc(g.closed, func(name string) bool { return slices.Contains(result.Closed, name) })
 	}
-	result.Removed = disarm(c.Root, absent)
 	return result, err
+}
+
+func owned(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 // prepare makes the helper that a tier needs, and completes the job.

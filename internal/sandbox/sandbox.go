@@ -80,7 +80,7 @@ type Result struct {
 	// Left counts processes that it had left behind, and which were ended; zero also where the namespace ends them uncounted.
 	Left     int
 	Duration time.Duration
-	// Removed are places of the workspace that a command may not make and had made: they were moved away, to the names that stand here.
+	// Removed are places that a command may not make or change: git or Regie would run what they say.
 	Removed []Moved
 	// Closed are places of the workspace in which nothing could be written, because there is more below them than is looked through for repositories and
 	// settings of Regie, or because they cannot be read. Unseen are those of which that became so while the command ran: what runs programs there is not known.
@@ -88,7 +88,14 @@ type Result struct {
 }
 
 // Moved is a file or directory that was given another name.
-type Moved struct{ From, To string }
+type Moved struct {
+	From string
+	To   string // empty where the command had removed it
+	// Restored says that From is again what it was before the command.
+	Restored bool
+	// Err is why From is not what it should be; nil where it is.
+	Err error
+}
 
 // Found is what commands are confined by on this machine, or in one workspace.
 type Found struct {

@@ -205,6 +205,7 @@ func enter() int {
 	if err := unix.CloseRange(jobFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("open files cannot be closed: %w", err))
 	}
+	j.writeIdentity()
 	if err := j.confine(); err != nil {
 		return fail(err)
 	}
@@ -214,6 +215,15 @@ func enter() int {
 	}
 	err = syscall.Exec(program, argv, j.Env)
 	return fail(fmt.Errorf("%s cannot be run: %w", argv[0], err))
+}
+
+// writeIdentity tells git in the command's home who commits. Without it git says so itself.
+func (j *job) writeIdentity() {
+	for _, pair := range j.Env {
+		if home, found := strings.CutPrefix(pair, "HOME="); found && j.Git != "" {
+			_ = os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(j.Git), 0o600)
+		}
+	}
 }
 
 // insideID is what a command is inside a namespace where it would else be root.

@@ -90,6 +90,7 @@ func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
 		return nil, err
 	}
 	inner := New(s.config)
+	inner.config.Read = append([]string{filepath.Dir(t.Data)}, s.config.Read...)
 	inner.config.Hidden = append([]string{t.Data}, s.config.Hidden...)
 	inner.config.Environ = append([]string{"REGIE_PROBE_TOKEN=" + canary, "LANG=C-" + canary + "://user:" + canary + "@host"}, s.config.Environ...)
 	said := NewExcerpt(1 << 20)
@@ -120,9 +121,9 @@ const gitConfig = "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../sub/in
 // prepareTargets makes what is attacked.
 func prepareTargets(base string) (*prepared, error) {
 	t := &targets{
-		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"), Data: filepath.Join(base, "workspace", "data"), Canary: canary,
+		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"), Data: filepath.Join(base, "shared", "data"), Canary: canary,
 	}
-	for _, dir := range []string{".git/hooks", ".git/rebase-merge", ".husky/_", ".regie", "sub", "data"} {
+	for _, dir := range []string{".git/hooks", ".git/rebase-merge", ".husky/_", ".regie", "sub", "../shared/data"} {
 		if err := os.MkdirAll(filepath.Join(t.Root, dir), 0o700); err != nil {
 			return nil, err
 		}
@@ -189,16 +190,28 @@ func lookAfter(t *prepared, probes []Probe) []Probe {
 			broken(name, filepath.Base(path)+" is not what it was")
 		}
 	}
+	putBack := func(name, path, want string) { // the guard has done so, where the tier itself does not refuse it
+		for i := range probes {
+			if data, err := os.ReadFile(path); probes[i].Name == name && (err == nil) == (want != "") && string(data) == want && !probes[i].Held {
+				probes[i].Held, probes[i].Detail = true, "it was put back"
+			}
+		}
+		untouched(name, path, want)
+	}
 	if t.Offline && t.received() {
 		broken("datagrams", "a datagram came through")
 	}
 	untouched("write-outside", filepath.Join(t.Outside, "written"), "")
-	untouched("write-git-hook", filepath.Join(t.Root, ".git", "hooks", "pre-commit"), "")
-	untouched("write-git-config", filepath.Join(t.Root, ".git", "config"), gitConfig)
-	untouched("write-git-named-hook", filepath.Join(t.Root, ".husky", "_", "pre-commit"), "")
-	untouched("write-git-included", filepath.Join(t.Root, "sub", "included"), "# kept\n")
-	untouched("write-git-rebase", filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "kept\n")
-	untouched("write-regie", filepath.Join(t.Root, ".regie", "regie.yaml"), "")
+	putBack("write-git-hook", filepath.Join(t.Root, ".git", "hooks", "pre-commit"), "")
+	putBack("write-git-config", filepath.Join(t.Root, ".git", "config"), gitConfig)
+	putBack("write-git-named-hook", filepath.Join(t.Root, ".husky", "_", "pre-commit"), "")
+	putBack("write-git-included", filepath.Join(t.Root, "sub", "included"), "# kept\n")
+	putBack("write-git-rebase", filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "kept\n")
+	putBack("write-regie", filepath.Join(t.Root, ".regie", "regie.yaml"), "")
+	putBack("make-git-store", filepath.Join(t.Root, ".git", "modules", "x", "hooks", "post-checkout"), "")
+	putBack("make-repository", filepath.Join(t.Root, "sub", "bare", "hooks", "post-checkout"), "")
+	untouched("make-repository", filepath.Join(t.Root, "sub", "bare", "config"), "")
+	untouched("refuse-work", filepath.Join(t.Root, "new"), "probe\n")
 	untouched("read-outside", filepath.Join(t.Outside, "secret"), "kept\n")
 	return probes
 }

@@ -29,6 +29,19 @@ func About(c *regie.Call) string {
 	return ""
 }
 
+// commandTool runs commands, whose result begins with an exit code.
+const commandTool = "shell.shell_exec"
+
+// ExitCode is that of a call's command which failed, "" for a call that ran none, or one that succeeded.
+func ExitCode(c *regie.Call) string {
+	first, _, _ := strings.Cut(c.Result, "\n")
+	code, found := strings.CutPrefix(first, regie.CommandExit)
+	if !found || code == "0" || c.Tool != commandTool {
+		return ""
+	}
+	return code
+}
+
 // quoted is the string with which a piece of JSON begins, "" where it begins with none.
 func quoted(text string) string {
 	if text == "" || text[0] != '"' {

@@ -31,3 +31,14 @@ func TestAbout(t *testing.T) {
 		t.Errorf("of edited arguments: %q", got)
 	}
 }
+
+// TestExitCode: a command that failed is told as failed; a file that looks like its result is not.
+func TestExitCode(t *testing.T) {
+	for _, row := range []struct{ tool, result, want string }{
+		{"shell.shell_exec", "exit code: 128\noutput:\n", "128"}, {"shell.shell_exec", "exit code: 0\n", ""}, {"shell.shell_exec", "", ""}, {"files.read_file", "exit code: 1\n", ""},
+	} {
+		if got := ExitCode(&regie.Call{Tool: row.tool, Result: row.result}); got != row.want {
+			t.Errorf("%s %q: %q", row.tool, row.result, got)
+		}
+	}
+}

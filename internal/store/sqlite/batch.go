@@ -63,6 +63,7 @@ type callEvent struct {
 	Changed    regie.Hash       `json:"changed,omitzero"`  // what it made of files
 	Result     regie.Hash       `json:"result,omitzero"`
 	Bytes      int              `json:"bytes,omitempty"`
+	Exit       string           `json:"exit,omitempty"` // the exit code of a command that failed
 	Lost       int64            `json:"lost,omitempty"` // bytes of the whole result, which could not be stored
 	Error      regie.Code       `json:"error,omitempty"`
 	Recovered  bool             `json:"recovered,omitempty"`
@@ -83,7 +84,7 @@ func (b *batch) started(c *regie.Call) {
 // settled tells a call's one result.
 func (b *batch) settled(c *regie.Call) {
 	event := callEvent{
-		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Lost: c.ResultLost,
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Exit: store.ExitCode(c), Lost: c.ResultLost,
 		Recovered: c.Recovered, DurationUS: c.DurationUS, Changed: hashOrZero(c.Changed),
 	}
 	if c.Error != nil {

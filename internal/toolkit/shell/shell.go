@@ -33,6 +33,7 @@ const Name = "shell.shell_exec"
 const (
 	defaultTimeout = 30 * time.Second // spec 4.3
 	maxPlaces      = 5                // that a result names
+	maxTaken       = 30               // places that git runs, and that a result names
 	// ending is what comes to a command's own time: to find the sandbox, and to end what the command has started.
 	ending = 30 * time.Second
 )
@@ -264,16 +265,18 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	switch {
 	case err != nil && regie.CodeOf(err) != regie.CodeToolError:
 		return tool.Result{}, tool.NotDone{Err: err}
+	case err != nil && len(result.Removed) > 0:
+		return tool.Result{}, regie.Errorf(regie.CodeToolError, "%v\n%s", err, takenBack(result.Removed))
 	case err != nil:
 		return tool.Result{}, err
 	case result.Exceeded != "" && !result.Stopped:
 		return tool.Result{}, k.exceeded(result.Exceeded, said)
 	case result.TimedOut:
 		return tool.Result{}, regie.Errorf(regie.CodeTimeout,
-			"the command was ended after %s, with everything that it had started; what it did until then stays. %s", timeout, brief(said))
+			"the command was ended after %s, with everything that it had started; what it did until then stays. %s%s", timeout, takenBack(result.Removed), brief(said))
 	case result.Stopped:
 		return tool.Result{}, regie.Errorf(regie.CodeStopRequested,
-			regie.CommandStopped+"the command was ended, with everything that it had started; what it did until then stays. %s", brief(said))
+			regie.CommandStopped+"the command was ended, with everything that it had started; what it did until then stays. %s%s", takenBack(result.Removed), brief(said))
 	}
 	return tool.Result{Content: report(result, said), Rest: "run it again with its output in a file of the workspace, and read that"}, nil
 }
@@ -300,6 +303,28 @@ func shellArgv() []string {
 	return []string{"/bin/sh", "-c"}
 }
 
+// takenBack names what the command made or changed although git or Regie runs it.
+func takenBack(all []sandbox.Moved) string {
+	var b strings.Builder
+	for _, m := range all[:min(len(all), maxTaken)] {
+		from, to := plain.Line(m.From), plain.Line(m.To)
+		switch {
+		case m.Err != nil:
+			fmt.Fprintf(&b, "a command may not change %s, and it could not be put back (%s): have a person look at it before anybody runs git here\n", from, plain.Line(m.Err.Error()))
+		case m.Restored && m.To == "":
+			fmt.Fprintf(&b, "a command may not remove %s: it was put back\n", from)
+		case m.Restored:
+			fmt.Fprintf(&b, "a command may not change %s, because git or regie runs what it says: it was put back, and what was written there is in %s\n", from, to)
+		default:
+			fmt.Fprintf(&b, "a command may not make %s, because git or regie would run what it says: it was moved to %s\n", from, to)
+		}
+	}
+	if more := len(all) - maxTaken; more > 0 {
+		fmt.Fprintf(&b, "and %d more such places\n", more)
+	}
+	return b.String()
+}
+
 // report is what a model reads of a command that has ended.
 func report(r sandbox.Result, said *sandbox.Excerpt) string {
 	var b strings.Builder
@@ -310,9 +335,7 @@ func report(r sandbox.Result, said *sandbox.Excerpt) string {
 	if r.Left > 0 {
 		fmt.Fprintf(&b, "processes that it had left running, and that were ended: %d\n", r.Left)
 	}
-	for _, m := range r.Removed {
-		fmt.Fprintf(&b, "a command may not make %s in the workspace: it was moved to %s\n", plain.Line(m.From), plain.Line(m.To))
-	}
+	b.WriteString(takenBack(r.Removed))
 	places := func(names []string, what string) {
 		if len(names) > 0 {
 			shown := names[:min(len(names), maxPlaces)]

@@ -1,0 +1,384 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regie-run/regie/internal/gitruns"
+)
+
+// Bounds of a guard.
+const (
+	maxKept   = 64 << 20 // bytes of the files that a guard can put back
+	maxRounds = 4        // looks at a workspace, because what is put back may name more places
+)
+
+// guard compares the places that git and Regie run or believe with what they were before a command, and
+// puts them back. It is the last barrier in each tier, and the only one where the kernel gives none.
+type guard struct {
+	dir    string
+	root   *os.Root
+	owner  *owner // of files that are put back; nil leaves it
+	before *picture
+	moved  map[string]bool // names that files were moved to
+	closed []string        // places that the last look did not look through
+}
+
+// owner is a user by numbers.
+type owner struct{ uid, gid int }
+
+// picture is how these places look at one moment, by their paths in the workspace.
+type picture struct {
+	held  map[string]held
+	roots map[string]fs.FileInfo // repositories, and entries called .git or .regie
+	gits  map[string]bool
+	named []string
+	lines map[string][]string // of the steps of a rebase under way
+	left  int64               // bytes that may still be kept
+}
+
+// held is one file, link or directory.
+type held struct {
+	info fs.FileInfo
+	data string // a file's content, a link's aim
+	kept bool   // the content is known
+}
+
+func (h held) equal(other held) bool {
+	a, b := h.info.Mode(), other.info.Mode()
+	switch {
+	case a.Type() != b.Type():
+		return false
+	case !a.IsRegular():
+		return h.data == other.data
+	case h.kept && other.kept:
+		return a == b && h.data == other.data
+	default:
+		return a == b && h.info.Size() == other.info.Size() && h.info.ModTime().Equal(other.info.ModTime())
+	}
+}
+
+// newGuard takes a picture of a workspace before a command.
+func newGuard(n *nests, owner *owner) (*guard, error) {
+	root, err := os.OpenRoot(n.root)
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{dir: n.root, root: root, owner: owner, before: &picture{}, moved: map[string]bool{}}
+	g.before = g.look(n)
+	return g, nil
+}
+
+// look takes a picture. What was looked at before is looked at again: configuration may not name it now.
+func (g *guard) look(n *nests) *picture {
+	p := &picture{
+		held: map[string]held{}, roots: map[string]fs.FileInfo{}, gits: map[string]bool{}, lines: map[string][]string{}, left: maxKept,
+		named: slices.Concat(n.named, g.before.named),
+	}
+	for _, name := range slices.Concat(n.gits, slices.Collect(maps.Keys(g.before.gits))) {
+		if info, err := g.root.Lstat(name); err == nil && info.IsDir() {
+			p.gits[name], p.roots[name] = true, info
+		}
+	}
+	for name := range p.gits {
+		g.addParts(p, name)
+	}
+	for _, name := range n.marks {
+		if info, err := g.root.Lstat(name); err == nil && !p.gits[name] {
+			p.roots[name] = info
+			if filepath.Base(name) != ".git" || !info.IsDir() { // a directory without a repository runs nothing
+				g.add(p, name)
+			}
+		}
+	}
+	for _, name := range p.named {
+		g.add(p, name)
+	}
+	return p
+}
+
+// add takes in a place with everything below it.
+func (g *guard) add(p *picture, name string) {
+	info, err := g.root.Lstat(name)
+	if _, done := p.held[name]; err != nil || done || strings.HasSuffix(name, "/info/refs") { // git gc lists references there
+		return
+	}
+	h := held{info: info}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		h.data, _ = g.root.Readlink(name) // empty where it is gone
+	case info.Mode().IsRegular() && info.Size() <= p.left:
+		data, err := g.root.ReadFile(name)
+		h.data, h.kept = string(data), err == nil
+		p.left -= int64(len(data))
+	}
+	p.held[name] = h
+	if info.IsDir() && p.gits[name] {
+		g.addParts(p, name)
+	} else if info.IsDir() {
+		for _, part := range g.list(name) {
+			g.add(p, filepath.Join(name, part))
+		}
+	}
+}
+
+// addParts takes in the parts of a git directory that are kept as they are.
+func (g *guard) addParts(p *picture, git string) {
+	for _, part := range g.list(git) {
+		if holds(git, part) {
+			g.add(p, filepath.Join(git, part))
+		}
+	}
+	for _, state := range gitruns.States() {
+		name := filepath.Join(git, state)
+		if info, err := g.root.Lstat(name); err != nil || !info.IsDir() {
+			g.add(p, name)
+			continue
+		}
+		for _, file := range gitruns.StateFiles() {
+			name := filepath.Join(git, file)
+			if info, err := g.root.Lstat(name); err != nil || filepath.Dir(file) != state {
+				continue
+			} else if !info.Mode().IsRegular() {
+				g.add(p, name)
+			} else if data, err := g.root.ReadFile(name); err == nil {
+				p.lines[name] = strings.SplitAfter(string(data), "\n")
+			}
+		}
+	}
+}
+
+// list are the names in a directory.
+func (g *guard) list(dir string) (names []string) {
+	f, err := g.root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	names, _ = f.Readdirnames(-1)    // what was read until then counts
+	return names
+}
+
+// close lets go of the workspace.
+func (g *guard) close() { _ = g.root.Close() }
+
+// settle puts back what a command has changed, and moves away what it has made.
+func (g *guard) settle() (out []Moved) {
+	for range maxRounds {
+		n := nested(g.dir)
+		g.closed = n.closed
+		named := n.named
+		n.named = nil // as long as the command's configuration stands, it names nothing
+		moved := g.compare(n)
+		if n.named = named; len(moved) == 0 {
+			moved = g.compare(n)
+		}
+		out = append(out, moved...)
+		if !slices.ContainsFunc(moved, func(m Moved) bool { return m.Err == nil }) {
+			break
+		}
+	}
+	return out
+}
+
+// compare is one look at a workspace.
+func (g *guard) compare(n *nests) (out []Moved) {
+	now := g.look(n)
+	if g.followMoves(now) {
+		now = g.look(n)
+	}
+	before := g.before.held
+	names := slices.Collect(maps.Keys(now.held))
+	names = slices.AppendSeq(names, maps.Keys(before))
+	slices.SortFunc(names, func(a, b string) int { // a directory comes right before what is in it
+		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
+	})
+	gone, told := "", ""
+	for _, name := range slices.Compact(names) {
+		old, known := before[name]
+		is, there := now.held[name]
+		there = there && (gone == "" || !within(name, gone))
+		switch {
+		case g.isMoved(name), !known && !there, known && there && old.equal(is):
+			continue
+		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))): // it went with its repository, or its directory
+			continue
+		case !known && g.plain(now, name, is):
+			continue
+		}
+		m := Moved{From: name, Restored: known}
+		if there {
+			gone = name
+			m.To, m.Err = g.moveAside(name)
+		}
+		if known && m.Err == nil {
+			m.Err = g.restore(name, old)
+		}
+		if m.Err != nil || told == "" || !within(name, told) {
+			told = name
+			out = append(out, m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.lines)) {
+		if m, changed := g.compareLines(name, now.lines[name]); changed {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// followMoves gives what lay in a repository that has another place now the names that it has there.
+func (g *guard) followMoves(now *picture) (moved bool) {
+	for to, info := range now.roots {
+		if g.before.roots[to] != nil {
+			continue
+		}
+		for from, was := range g.before.roots {
+			if now.roots[from] != nil || !os.SameFile(was, info) {
+				continue
+			}
+			g.before.roots[to], g.before.gits[to] = was, g.before.gits[from]
+			if filepath.Base(from) == ".git" && filepath.Base(to) == ".git" { // its work tree came with it
+				from, to = filepath.Dir(from), filepath.Dir(to)
+			}
+			for name, h := range maps.Clone(g.before.held) {
+				if within(name, from) {
+					g.before.held[to+name[len(from):]] = h
+				}
+			}
+			for _, name := range g.before.named {
+				if within(name, from) {
+					g.before.named = append(g.before.named, to+name[len(from):])
+				}
+			}
+			moved = true
+			break
+		}
+	}
+	return moved
+}
+
+// plain reports whether something new may stay: in a new repository what git itself puts there.
+func (g *guard) plain(now *picture, name string, is held) bool {
+	git := filepath.Dir(name)
+	for !now.gits[git] && git != "." {
+		git = filepath.Dir(git)
+	}
+	relative, err := filepath.Rel(git, name)
+	if !now.gits[git] || g.before.gits[git] {
+		return false
+	}
+	part, below, _ := strings.Cut(relative, "/")
+	regular := is.info.Mode().IsRegular()
+	switch {
+	case err != nil:
+		return false
+	case part == "config" && below == "":
+		return regular && is.kept && gitruns.Plain([]byte(is.data))
+	case part == "hooks":
+		return below == "" && is.info.IsDir() || regular && strings.HasSuffix(below, ".sample")
+	default:
+		return (part == "info" || part == "branches" || part == "description") && (regular || is.info.IsDir())
+	}
+}
+
+// compareLines takes the lines that run programs out of the steps of a rebase, but for those from before.
+func (g *guard) compareLines(name string, lines []string) (Moved, bool) {
+	old := g.before.lines[name]
+	kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return gitruns.RunsProgram(name, line) && !slices.Contains(old, line)
+	})
+	if len(kept) == len(lines) {
+		return Moved{}, false
+	}
+	m := Moved{From: name, Restored: true}
+	info, err := g.root.Lstat(name)
+	if err == nil {
+		if m.To, err = g.moveAside(name); err == nil {
+			err = g.restore(name, held{info: info, data: strings.Join(kept, ""), kept: true})
+		}
+	}
+	m.Err = err
+	return m, true
+}
+
+// isMoved reports whether a place lies where something was moved to.
+func (g *guard) isMoved(name string) bool {
+	for ; name != "."; name = filepath.Dir(name) {
+		if g.moved[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *guard) has(dir string) bool {
+	info, err := g.root.Lstat(dir)
+	return err == nil && info.IsDir()
+}
+
+// moveAside gives a place another name, under which nothing runs it. A person may have made it meanwhile,
+// so it is not deleted.
+func (g *guard) moveAside(name string) (to string, err error) {
+	dir, base := filepath.Split(name)
+	for n := 1; n < 1000; n++ {
+		to = dir + strings.TrimPrefix(base, ".") + ".made-by-command-" + strconv.Itoa(n)
+		if _, err := g.root.Lstat(to); err == nil {
+			continue
+		}
+		if err := g.root.Rename(name, to); err != nil {
+			return "", err
+		}
+		g.moved[to] = true
+		g.behead(to, 0)
+		return to, nil
+	}
+	return "", errors.New("there are too many names like it")
+}
+
+// behead keeps the repositories in a directory that was moved from being any.
+func (g *guard) behead(dir string, depth int) {
+	var has parts
+	names := g.list(dir)
+	for _, name := range names {
+		has.see(name)
+	}
+	if has.repository() {
+		_ = g.root.Rename(filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command")) // the next look finds it else
+	}
+	for _, name := range names {
+		if full := filepath.Join(dir, name); depth < maxDeep && g.has(full) {
+			g.behead(full, depth+1)
+		}
+	}
+}
+
+// restore makes a place what it was.
+func (g *guard) restore(name string, was held) error {
+	mode := was.info.Mode()
+	var err error
+	switch {
+	case mode.IsDir():
+		err = g.root.Mkdir(name, mode.Perm())
+	case mode&fs.ModeSymlink != 0:
+		err = g.root.Symlink(was.data, name)
+	case !was.kept:
+		return errors.New("it was too large to be kept")
+	default:
+		var f *os.File
+		if f, err = g.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()); err == nil {
+			_, err = f.WriteString(was.data)
+			err = errors.Join(err, f.Chmod(mode.Perm()), f.Close())
+		}
+	}
+	if err == nil && g.owner != nil {
+		err = g.root.Lchown(name, g.owner.uid, g.owner.gid)
+	}
+	return err
+}

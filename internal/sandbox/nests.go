@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/regie-run/regie/internal/gitruns"
+)
+
+// Bounds of looking for repositories in a workspace: what lies beyond them is not written by commands.
+const (
+	maxEntries = 1_000_000
+	maxDeep    = 100
+	maxClosed  = 200 // places that stay closed for it, before whole directories of the top do
+)
+
+// nests are the places of a workspace that make git, or Regie, run or believe something. Paths are
+// relative to the workspace.
+type nests struct {
+	marks  []string // entries called .git or .regie
+	gits   []string // directories that git takes for repositories; "." is the workspace itself
+	closed []string // directories that were not looked through to their end: read-only
+	named  []string // places that configuration names, whether they are there or not
+
+	root    string
+	entries int
+	most    int
+}
+
+// mostEntries is maxEntries; the tests have less.
+var mostEntries = maxEntries
+
+// nested looks for them.
+func nested(root string) *nests {
+	n := &nests{root: root, most: mostEntries}
+	n.look(".", 0)
+	if len(n.closed) > maxClosed {
+		for i, name := range n.closed {
+			n.closed[i], _, _ = strings.Cut(name, "/")
+		}
+	}
+	slices.Sort(n.closed)
+	n.closed = slices.Compact(n.closed)
+	inClosed := func(name string) bool {
+		return slices.ContainsFunc(n.closed, func(dir string) bool { return dir == "." || within(name, dir) })
+	}
+	n.marks, n.gits = slices.DeleteFunc(n.marks, inClosed), slices.DeleteFunc(n.gits, inClosed)
+	slices.Sort(n.gits)
+	n.gits = slices.Compact(n.gits)
+	var trees []string
+	for _, name := range n.marks {
+		trees = append(trees, filepath.Join(root, filepath.Dir(name)))
+	}
+	for _, name := range n.gits {
+		trees = append(trees, filepath.Join(root, name))
+	}
+	n.named = gitruns.Places(root, trees...)
+	return n
+}
+
+// parts are those by which git takes a directory for a repository, whatever it is called.
+type parts struct{ head, objects, refs, common bool }
+
+func (p *parts) see(name string) {
+	switch name {
+	case "HEAD":
+		p.head = true
+	case "objects":
+		p.objects = true
+	case "refs":
+		p.refs = true
+	case "commondir":
+		p.common = true
+	}
+}
+
+// repository reports whether they are enough.
+func (p *parts) repository() bool { return p.head && (p.common || p.objects && p.refs) }
+
+// look looks through a directory, also one of git's own: a store of a submodule lies there.
+func (n *nests) look(dir string, depth int) {
+	if n.entries > n.most || depth > maxDeep {
+		n.closed = append(n.closed, dir)
+		return
+	}
+	full := filepath.Join(n.root, dir)
+	f, err := os.Open(full)
+	if err != nil {
+		if info, err := os.Lstat(full); err == nil && info.IsDir() && owned(info) { // a command could open it to itself
+			n.closed = append(n.closed, dir)
+		}
+		return
+	}
+	var below []string
+	var has parts
+	for {
+		entries, err := f.ReadDir(1024)
+		for _, entry := range entries {
+			name := entry.Name()
+			has.see(name)
+			if name == ".git" || name == ".regie" {
+				n.marks = append(n.marks, filepath.Join(dir, name))
+			}
+			if name == ".git" {
+				n.follow(filepath.Join(full, name))
+			}
+			if entry.IsDir() && name != ".regie" {
+				below = append(below, name)
+			}
+		}
+		n.entries += len(entries)
+		if err != nil && err != io.EOF || n.entries > n.most && err == nil {
+			n.closed = append(n.closed, dir)
+			_ = f.Close() // it was only read
+			return
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = f.Close() // it was only read
+	if has.repository() {
+		n.gits = append(n.gits, dir)
+	}
+	slices.Sort(below)
+	for _, name := range below {
+		n.look(filepath.Join(dir, name), depth+1)
+	}
+}
+
+// follow notes the directories of the workspace that a .git is or leads to.
+func (n *nests) follow(git string) {
+	for _, dir := range gitruns.Directories(git) {
+		if relative, err := filepath.Rel(n.root, dir); err == nil && filepath.IsLocal(relative) {
+			n.gits = append(n.gits, relative)
+		}
+	}
+}
+
+// holds reports whether a part of a git directory is kept as it is. In a directory called .git that is all but
+// what ordinary work writes; in one of another name a person may have files of their own.
+func holds(git, part string) bool {
+	if slices.Contains(strings.Split(git, "/"), ".git") {
+		return !gitruns.Written(part)
+	}
+	return slices.Contains(gitruns.Runs(), part)
+}
