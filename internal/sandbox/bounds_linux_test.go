@@ -83,7 +83,7 @@ func (b *box) testExceeded(t *testing.T, want regie.Code, argv ...string) {
 		t.Errorf("got %+v, %q, %v", r.Result, r.text(), r.err)
 	}
 	gone(t, mark)
-	if steps.Load() == 0 {
+	if r.Duration > 2*time.Second && steps.Load() == 0 { // it makes one each 50 ms
 		t.Error("another process made no step meanwhile")
 	}
 	t.Logf("ended after %s", r.Duration)
