@@ -75,8 +75,9 @@ func TestSlow(t *testing.T) {
 			}
 			last = d
 		}
-		if d := took("[2001:db8::1]:1"); d != 0 {
-			t.Errorf("another address waits %s", d)
+		// Of 1,024 places two addresses can share one; three do not share the first one's.
+		if took("[2001:db8::1]:1") != 0 && took("[2001:db8:1::1]:1") != 0 && took("192.0.2.2:1") != 0 {
+			t.Error("other addresses wait")
 		}
 		for range maxWaiting {
 			go s.Wait(t.Context(), "192.0.2.1:1")

@@ -71,6 +71,7 @@ func TestUndoHostile(t *testing.T) {
 			return u.raw("UPDATE blobs SET data = NULL WHERE hash = ?", regie.HashOf([]byte("A0\n")))
 		}, "it was erased", never},
 		"the kept content is damaged": {func(u *undoing, _ func(string) string) error {
+			u.damaged = true
 			return u.raw("UPDATE blobs SET data = x'413021' WHERE hash = ?", regie.HashOf([]byte("A0\n")))
 		}, "damaged", never},
 		"the workspace was moved": {func(u *undoing, _ func(string) string) error {

@@ -18,7 +18,8 @@ var arrows = []arrow{
 	{"internal/crash", []string{".", "client", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{
-		".", "internal/dialect", "internal/dispatch", "internal/prompt", "internal/provider", "internal/store", "internal/store/sqlite", "internal/tool", "internal/toolkit/...",
+		".", "internal/dialect", "internal/dispatch", "internal/prompt", "internal/provider", "internal/snapshot", "internal/store", "internal/store/sqlite", "internal/tool",
+		"internal/toolkit/...",
 	}, "what every harness asserts of a session, for tests"},
 	{"internal/bench/...", []string{".", everything}, "harness around the whole program"},
 	{"internal/archtest", nil, "reads source, runs nothing"},
