@@ -363,7 +363,8 @@ func (f *follower) results(ctx context.Context, m *regie.Message) error {
 				written = string(c.Executed)
 			}
 			content := slices.Concat(f.s.draw(c.Tool, written).content, []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
-			if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithUpdateContent(content))); err != nil {
+			status := sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c)))
+			if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), status, sdk.WithUpdateContent(content))); err != nil {
 				return err
 			}
 		}

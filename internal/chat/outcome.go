@@ -38,7 +38,8 @@ func eventOutcome(event *regie.Event) (out outcome, is bool) {
 // callOutcome is the outcome of a call that has its result.
 func callOutcome(c *regie.Call) outcome {
 	out := outcome{
-		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Recovered: c.Recovered, Bytes: len(c.Result), DurationUS: c.DurationUS, Exit: store.ExitCode(c),
+		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Recovered: c.Recovered, Bytes: len(c.Result), DurationUS: c.DurationUS,
+		Exit: store.ExitCode(c),
 	}
 	if c.Error != nil {
 		out.Error = c.Error.Code
