@@ -25,7 +25,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	g, err := newGuard(nested(c.Root), nil)
 	if err != nil {
-		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be opened: %v", c.Root, err)
+		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}
 	defer g.close()
 	result, err := runGroup(ctx, c, append(Environment(s.config.Environ, s.config.Env, c.Root), "HOME="+s.config.Home))

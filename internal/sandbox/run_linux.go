@@ -49,7 +49,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	n := nested(c.Root)
 	g, err := newGuard(n, who.owner())
 	if err != nil {
-		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be opened: %v", c.Root, err)
+		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}
 	defer g.close()
 	cmd, clean, err := s.prepare(&c, &j, who, env, n)
