@@ -73,9 +73,9 @@ func TestNothingOutlives(t *testing.T) {
 		t.Run("its time", func(t *testing.T) {
 			mark := filepath.Base(b.root) + "-time-" + string(b.tier)
 			c := b.command("sh", "-c", leavesBehind+"trap '' TERM; while :; do sleep 1; done", "sh", mark)
-			c.Timeout = time.Second
+			c.Timeout = 3 * time.Second
 			r := b.run(c)
-			if r.err != nil || !r.TimedOut || r.Signal != "SIGKILL" || r.Duration > 5*time.Second || !strings.Contains(r.text(), "ready") {
+			if r.err != nil || !r.TimedOut || r.Signal != "SIGKILL" || r.Duration > 20*time.Second || !strings.Contains(r.text(), "ready") {
 				t.Errorf("got %+v, %q, %v", r.Result, r.text(), r.err)
 			}
 			gone(t, mark)
@@ -90,7 +90,7 @@ func TestNothingOutlives(t *testing.T) {
 				}
 			}
 			result, err := b.Run(ctx, c)
-			if err != nil || !result.Stopped || result.Duration > 5*time.Second {
+			if err != nil || !result.Stopped || result.Duration > 20*time.Second {
 				t.Errorf("got %+v, %v", result, err)
 			}
 			gone(t, mark)
@@ -111,9 +111,16 @@ func TestPoliteEnd(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
 		t.Helper()
 		c := b.command("bash", "-c", "trap 'echo cleaned; exit 0' TERM; echo begun; while :; do sleep 0.05; done")
-		c.Timeout = 500 * time.Millisecond
-		if r := b.run(c); !r.TimedOut || r.Signal != "" || !strings.HasSuffix(r.text(), "cleaned\n") {
-			t.Errorf("got %+v, %q", r.Result, r.text())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		out := NewExcerpt(16 << 10)
+		c.Output = func(p []byte) {
+			_, _ = out.Write(p)
+			cancel() // it has begun, with its trap set
+		}
+		result, err := b.Run(ctx, c)
+		if r := (&ran{result, out, err}); err != nil || !r.Stopped || r.Signal != "" || !strings.HasSuffix(r.text(), "cleaned\n") {
+			t.Errorf("got %+v, %v, %q", r.Result, err, r.text())
 		}
 	})
 }
