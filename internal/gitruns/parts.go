@@ -47,7 +47,8 @@ func RunsProgram(file, line string) bool {
 var written = regexp.MustCompile(
 	`^(objects|refs|reftable|logs|rr-cache|lfs|annex|svn)$` +
 		`|^(HEAD|[A-Z]+_[A-Z_]+|index|packed-refs|shallow)(\.lock|\.new)?$` +
-		`|^(next-index-|index\.stash\.|sharedindex|shallow_|gc\.(pid|log))`)
+		`|^(next-index-|index\.stash\.|sharedindex|shallow_|gc\.(pid|log))` +
+		`|^\..*\.sw[a-z]$|^\.#|~$`) // what editors leave beside a message
 
 // Written reports whether ordinary work with git writes a part of a repository. Every other part is a person's to change.
 func Written(part string) bool { return written.MatchString(part) || slices.Contains(States(), part) }

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/regie-run/regie/internal/gitruns"
 )
@@ -16,6 +19,7 @@ import (
 // Bounds of a guard.
 const (
 	maxKept   = 64 << 20 // bytes of the files that a guard can put back
+	maxPlain  = 64 << 10 // bytes of a file that may stay in a new repository
 	maxRounds = 4        // looks at a workspace, because what is put back may name more places
 )
 
@@ -60,7 +64,8 @@ func (h held) equal(other held) bool {
 	case h.kept && other.kept:
 		return a == b && h.data == other.data
 	default:
-		return a == b && h.info.Size() == other.info.Size() && h.info.ModTime().Equal(other.info.ModTime())
+		same := os.SameFile(h.info, other.info) && h.info.Size() == other.info.Size()
+		return a == b && same && h.info.ModTime().Equal(other.info.ModTime()) && changedAt(h.info) == changedAt(other.info)
 	}
 }
 
@@ -86,7 +91,11 @@ func (g *guard) look(n *nests) *picture {
 			p.gits[name], p.roots[name] = true, info
 		}
 	}
-	for name := range p.gits {
+	gits := slices.Collect(maps.Keys(p.gits))
+	slices.SortFunc(gits, func(a, b string) int { // the workspace's own files are kept before those that a command could add below
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
+	})
+	for _, name := range gits {
 		g.addParts(p, name)
 	}
 	for _, name := range n.marks {
@@ -114,7 +123,7 @@ func (g *guard) add(p *picture, name string) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		h.data, _ = g.root.Readlink(name) // empty where it is gone
 	case info.Mode().IsRegular() && info.Size() <= p.left:
-		data, err := g.root.ReadFile(name)
+		data, err := g.read(name, p.left)
 		h.data, h.kept = string(data), err == nil
 		p.left -= int64(len(data))
 	}
@@ -147,16 +156,40 @@ func (g *guard) addParts(p *picture, git string) {
 				continue
 			} else if !info.Mode().IsRegular() {
 				g.add(p, name)
-			} else if data, err := g.root.ReadFile(name); err == nil {
+			} else if data, err := g.read(name, maxKept); err == nil {
 				p.lines[name] = strings.SplitAfter(string(data), "\n")
 			}
 		}
 	}
 }
 
-// list are the names in a directory.
+// read returns a regular file of at most so many bytes. It does not wait at a FIFO.
+func (g *guard) read(name string, most int64) ([]byte, error) {
+	f, err := g.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(data)) > most {
+		err = fs.ErrInvalid
+	}
+	return data, err
+}
+
+// list are the names in a directory. It does not wait at a FIFO.
 func (g *guard) list(dir string) (names []string) {
-	f, err := g.root.Open(dir)
+	if !g.has(dir) {
+		return nil
+	}
+	f, err := g.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
@@ -170,7 +203,11 @@ func (g *guard) close() { _ = g.root.Close() }
 
 // settle puts back what a command has changed, and moves away what it has made.
 func (g *guard) settle() (out []Moved) {
-	for range maxRounds {
+	for round := range maxRounds + 1 {
+		if round == maxRounds {
+			out = append(out, Moved{From: ".", Err: errors.New("it changed after each look: something goes on writing there")})
+			break
+		}
 		n := nested(g.dir)
 		g.closed = n.closed
 		named := n.named
@@ -218,7 +255,10 @@ func (g *guard) compare(n *nests) (out []Moved) {
 			m.To, m.Err = g.moveAside(name)
 		}
 		if known && m.Err == nil {
-			m.Err = g.restore(name, old)
+			if m.Err = g.restore(name, old); m.Err == nil {
+				old.info, m.Err = g.root.Lstat(name)
+				before[name] = old
+			}
 		}
 		if m.Err != nil || told == "" || !within(name, told) {
 			told = name
@@ -279,12 +319,16 @@ func (g *guard) plain(now *picture, name string, is held) bool {
 	switch {
 	case err != nil:
 		return false
+	case regular && is.info.Size() > maxPlain:
+		return false
 	case part == "config" && below == "":
 		return regular && is.kept && gitruns.Plain([]byte(is.data))
 	case part == "hooks":
 		return below == "" && is.info.IsDir() || regular && strings.HasSuffix(below, ".sample")
+	case part == "info":
+		return below == "" && is.info.IsDir() || regular && (below == "exclude" || below == "refs")
 	default:
-		return (part == "info" || part == "branches" || part == "description") && (regular || is.info.IsDir())
+		return part == "branches" && below == "" && is.info.IsDir() || part == "description" && regular
 	}
 }
 
