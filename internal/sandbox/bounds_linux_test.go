@@ -199,7 +199,7 @@ func TestEndHelper(t *testing.T) {
 		t.Helper()
 		mark := sleepMark()
 		c := b.command("sh", "-c", `for i in $(seq 20); do setsid sleep $1 & done; echo ready; wait`, "sh", mark)
-		c.Timeout = time.Second
+		c.Timeout = 4 * time.Second // enough for the helper to be stopped before
 		c.Output = func([]byte) {
 			walkTree(os.Getpid(), func(pid int) bool {
 				if name, _ := os.ReadFile(procDir(pid) + "/cmdline"); bytes.HasSuffix(name, []byte(watchName+"\x00")) {

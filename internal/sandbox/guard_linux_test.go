@@ -86,11 +86,7 @@ func (b *gitBox) outside(dir string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	if d := time.Since(begin); d > time.Second {
-		b.t.Logf("SLOW %s %q in %s: %v %s", d, args, dir, err, out)
-	}
 	return string(out), err
 }
 
