@@ -246,7 +246,7 @@ func (g *guard) compare(n *nests) (out []Moved) {
 			continue
 		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))): // it went with its repository, or its directory
 			continue
-		case !known && g.plain(now, name, is):
+		case !known && (g.plain(now, name, is) || g.linked(now, name, is)):
 			continue
 		}
 		m := Moved{From: name, Restored: known}
@@ -329,6 +329,28 @@ func (g *guard) plain(now *picture, name string, is held) bool {
 		return below == "" && is.info.IsDir() || regular && (below == "exclude" || below == "refs")
 	default:
 		return part == "branches" && below == "" && is.info.IsDir() || part == "description" && regular
+	}
+}
+
+// linked reports whether something new is what git worktree add makes, for a repository from before:
+// git runs and believes there what that repository says.
+func (g *guard) linked(now *picture, name string, is held) bool {
+	isTree := func(dir string) bool {
+		trees, number := filepath.Split(dir)
+		trees = filepath.Clean(trees)
+		return number != "" && filepath.Base(trees) == "worktrees" && g.before.gits[filepath.Dir(trees)] && now.gits[dir]
+	}
+	switch base := filepath.Base(name); {
+	case is.info.IsDir():
+		return isTree(name) || base == "worktrees" && g.before.gits[filepath.Dir(name)]
+	case !is.kept:
+		return false
+	case base == ".git":
+		target, found := strings.CutPrefix(strings.TrimSuffix(is.data, "\n"), "gitdir: ")
+		relative, err := filepath.Rel(g.dir, target)
+		return found && err == nil && isTree(relative)
+	default:
+		return isTree(filepath.Dir(name)) && (base == "gitdir" || base == "commondir" && is.data == "../..\n")
 	}
 }
 
